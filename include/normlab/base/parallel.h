@@ -1,0 +1,76 @@
+// Work over threads that gives the same bytes for any number of them: a thread owns what it writes, and
+// sums that cross threads are made of chunks of constant length, added from left to right.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "normlab/base/real.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace normlab {
+
+// The team that parallel_for uses, from set_threads on.
+int threads();
+void set_threads(int count);
+// How many threads really ran in a parallel region.
+int measured_threads();
+
+// Work of fewer elementary operations than this is not worth the opening of a parallel region.
+inline constexpr Index kParallelWork = 1 << 15;
+
+// f(begin, end) over [0, items) in contiguous ranges, one a thread. `cost`: elementary operations an item.
+// What f computes for an item must not depend on the range that it lies in.
+template <class F>
+void parallel_ranges(Index items, Index cost, const F& f) {
+#ifdef _OPENMP
+  const int team = static_cast<int>(std::min<Index>(threads(), items));
+  if (team > 1 && items * cost >= kParallelWork && !omp_in_parallel()) {
+#pragma omp parallel num_threads(team)
+    {
+      const Index n = omp_get_num_threads(), i = omp_get_thread_num();
+      f(items * i / n, items * (i + 1) / n);
+    }
+    return;
+  }
+#endif
+  if (items > 0) f(Index{0}, items);
+  (void)cost;
+}
+
+// f(item) for each of [0, items).
+template <class F>
+void parallel_for(Index items, Index cost, const F& f) {
+  parallel_ranges(items, cost, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) f(i);
+  });
+}
+
+// f(begin, end) over [0, n) in blocks of constant length. An element lies at the same place of the same block for any
+// number of threads, so even what a compiler does with a loop's tail cannot make its result depend on them.
+template <class F>
+void parallel_blocks(Index n, Index cost, const F& f) {
+  constexpr Index kBlock = 1 << 11;
+  parallel_for((n + kBlock - 1) / kBlock, cost * kBlock,
+               [&](Index block) { f(block * kBlock, std::min(n, (block + 1) * kBlock)); });
+}
+
+// The sum of term(begin, end) over chunks of [0, n) whose length is a constant, added from left to right.
+template <class F>
+double ordered_sum(Index n, const F& term) {
+  constexpr Index kChunk = 1 << 14;
+  const Index chunks = (n + kChunk - 1) / kChunk;
+  if (chunks <= 1) return n > 0 ? static_cast<double>(term(Index{0}, n)) : 0.0;
+  std::vector<double> partial(static_cast<std::size_t>(chunks));
+  parallel_for(chunks, kChunk, [&](Index c) {
+    partial[static_cast<std::size_t>(c)] = static_cast<double>(term(c * kChunk, std::min(n, (c + 1) * kChunk)));
+  });
+  double total = 0;
+  for (const double p : partial) total += p;
+  return total;
+}
+
+}  // namespace normlab

@@ -1,0 +1,82 @@
+// Text from numbers and back, independent of any locale; the nearest of several names.
+#include "normlab/base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace normlab {
+namespace {
+
+template <class T, class... Format>
+std::string by_to_chars(T value, Format... format) {
+  char buffer[512];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, format...).ptr;
+  return std::string(buffer, end);
+}
+
+template <class T>
+std::optional<T> by_from_chars(std::string_view s) {
+  T value{};
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+  if (error != std::errc{} || end != s.data() + s.size()) return std::nullopt;
+  return value;
+}
+
+char folded(char c) {
+  if (c == '-') return '_';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Levenshtein's distance, one row at a time.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (folded(a[i - 1]) != folded(b[j - 1]));
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string number(double value) { return std::isnan(value) ? "nan" : by_to_chars(value); }
+std::string number(float value) { return std::isnan(value) ? "nan" : by_to_chars(value); }
+std::string number(std::int64_t value) { return by_to_chars(value); }
+std::string fixed(double value, int digits) {
+  return std::isnan(value) ? "nan" : by_to_chars(value, std::chars_format::fixed, digits);
+}
+
+std::optional<double> parse_double(std::string_view s) { return by_from_chars<double>(s); }
+std::optional<std::int64_t> parse_int(std::string_view s) { return by_from_chars<std::int64_t>(s); }
+
+std::string join(std::span<const std::string> parts, std::string_view between) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += between;
+    out += part;
+  }
+  return out;
+}
+
+std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = name.size() / 3 + 2;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace normlab
