@@ -1,0 +1,75 @@
+// The decoder: embedding, blocks, final norm, head.
+#pragma once
+
+#include <vector>
+
+#include "normlab/nn/layers.h"
+#include "normlab/nn/norm.h"
+
+namespace normlab::inline NORMLAB_REAL {
+
+// One sublayer with its norms and the residual: y = after_residual(x + branch(before_branch(x))); an absent norm is the
+// identity. Which are present is the placement (slots_of).
+template <class Branch>
+class Residual {
+ public:
+  Residual(const Scope& block, const std::string& norm_name, const ModelConfig& config, Branch branch)
+      : before_branch_(norm_in(slots_of(config.placement).before_branch, block / norm_name, config)),
+        branch_(std::move(branch)),
+        after_residual_(norm_in(slots_of(config.placement).after_residual, block / norm_name, config)) {}
+
+  Tensor forward(const Tensor& x, Pass& pass, Probe::Site site, Index block) const {
+    const auto normed = [&](const std::optional<Norm>& norm, const Tensor& t) {
+      return norm ? norm->forward(t, pass) : t;
+    };
+    const Tensor output = branch_.forward(normed(before_branch_, x), pass);
+    if (pass.probe) pass.probe->see(site, block, output);
+    return normed(after_residual_, ops::add(x, output));
+  }
+
+ private:
+  std::optional<Norm> before_branch_;
+  Branch branch_;
+  std::optional<Norm> after_residual_;
+};
+
+class Block {
+ public:
+  Block(const Scope& scope, const ModelConfig& config, Index index);
+  Tensor forward(const Tensor& x, Pass& pass) const;
+
+ private:
+  std::string path_;
+  Index index_;
+  Residual<Attention> attention_;
+  Residual<Mlp> mlp_;
+};
+
+class Gpt {
+ public:
+  // `config` must be resolved (ModelConfig::resolve).
+  Gpt(const ModelConfig& config, Index vocab_size, std::uint64_t seed);
+
+  // tokens [B T] -> the states before the head [B, T, C]
+  Tensor hidden(Shape batch_time, std::span<const std::int32_t> tokens, Pass& pass) const;
+  Tensor head(const Tensor& hidden) const;  // [B, T, C] -> logits [B, T, V]
+  Tensor logits(Shape batch_time, std::span<const std::int32_t> tokens, Pass& pass) const {
+    return head(hidden(batch_time, tokens, pass));
+  }
+  KeyValueCache new_cache() const;
+
+  const ParameterStore& store() const { return store_; }
+  const ModelConfig& config() const { return config_; }
+  Index vocab_size() const { return vocab_size_; }
+
+ private:
+  ModelConfig config_;
+  Index vocab_size_;
+  ParameterStore store_;
+  Tensor tok_embed_, positions_;  // positions_: learned or sinusoidal, or empty
+  std::vector<Block> blocks_;
+  std::optional<Norm> final_norm_;
+  Tensor head_;  // the token embedding's matrix when tied
+};
+
+}  // namespace normlab::inline NORMLAB_REAL

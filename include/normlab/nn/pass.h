@@ -1,0 +1,41 @@
+// What travels with one pass through the model: modules have no mode of their own.
+#pragma once
+
+#include <vector>
+
+#include "normlab/base/rng.h"
+#include "normlab/tensor/tensor.h"
+
+namespace normlab::inline NORMLAB_REAL {
+
+// The queries, keys and values of all positions so far, of one sample, a [1, context, 3 C] tensor a block.
+struct KeyValueCache {
+  std::vector<Tensor> qkv;
+  Index filled = 0;  // positions that every block has
+};
+
+// Looks at what flows through the model. The tensors are those of the graph: their gradients can be had after the
+// backward by retain_grad().
+class Probe {
+ public:
+  enum class Site { attn_output, mlp_output, block_output };
+  virtual ~Probe() = default;
+  virtual void see(Site site, Index block, const Tensor& x) = 0;
+};
+
+struct Pass {
+  bool training = false;  // statistics of the batch, running averages updated, dropout
+  Mask mask;              // which rows of [B, T] are real
+  Random dropout{0, "dropout"};
+  KeyValueCache* cache = nullptr;
+  Probe* probe = nullptr;
+  std::uint64_t dropout_sites = 0;  // met so far in this pass
+
+  // Each site in the model, in the order of the forward, has its own stream.
+  Dropout next_dropout(double p) {
+    if (!training || p == 0) return {};
+    return {static_cast<Real>(p), dropout.sub(dropout_sites++).key()};
+  }
+};
+
+}  // namespace normlab::inline NORMLAB_REAL

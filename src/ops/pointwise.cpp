@@ -1,0 +1,31 @@
+// Ops that act element by element.
+#include "normlab/ops/ops.h"
+
+namespace normlab::inline NORMLAB_REAL::ops {
+
+Tensor add(const Tensor& x, const Tensor& f, Real scale) {
+  check(x.shape() == f.shape(), "add: two tensors of one shape are required, got ", x.shape(), " and ", f.shape());
+  Tensor y(x.shape());
+  kernels::add_forward(scale, x.values(), f.values(), y.values());
+  return record("add", y, {x, f},
+                [=](const Tensor& y) { kernels::add_backward(scale, y.grad(), x.grad_sink(), f.grad_sink()); });
+}
+
+Tensor swiglu(const Tensor& gate, const Tensor& up) {
+  check(gate.shape() == up.shape(), "swiglu: two tensors of one shape are required, got ", gate.shape(), " and ",
+        up.shape());
+  Tensor y(gate.shape());
+  kernels::swiglu_forward(gate.values(), up.values(), y.values());
+  return record("swiglu", y, {gate, up}, [=](const Tensor& y) {
+    kernels::swiglu_backward(gate.values(), up.values(), y.grad(), gate.grad_sink(), up.grad_sink());
+  });
+}
+
+Tensor dropout(const Tensor& x, Dropout drop) {
+  if (drop.p == 0) return x;
+  Tensor y(x.shape());
+  kernels::dropout_forward(drop, x.values(), y.values());
+  return record("dropout", y, {x}, [=](const Tensor& y) { kernels::dropout_backward(drop, y.grad(), x.grad_sink()); });
+}
+
+}  // namespace normlab::inline NORMLAB_REAL::ops

@@ -1,0 +1,48 @@
+// Names, and initial values: compiled without contraction of multiply-adds, so that they are the same everywhere.
+#include "normlab/tensor/parameters.h"
+
+#include <algorithm>
+
+#include "normlab/base/rng.h"
+
+namespace normlab::inline NORMLAB_REAL {
+
+Tensor ParameterStore::add_parameter(const std::string& name, Shape shape) {
+  return parameters_.emplace_back(name, parameter_tensor(shape)).tensor;
+}
+Tensor ParameterStore::add_buffer(const std::string& name, Shape shape) {
+  return buffers_.emplace_back(name, Tensor(shape)).tensor;
+}
+Index ParameterStore::parameter_count() const {
+  Index count = 0;
+  for (const Named& parameter : parameters_) count += parameter.tensor.shape().numel();
+  return count;
+}
+void ParameterStore::clear_gradients() const {
+  for (const Named& parameter : parameters_) parameter.tensor.clear_grad();
+}
+
+std::string Scope::path_of(std::string_view name) const { return path_.empty() ? text(name) : text(path_, '.', name); }
+
+Scope Scope::operator/(std::string_view part) const {
+  Scope scope = *this;
+  scope.path_ = path_of(part);
+  return scope;
+}
+
+Tensor Scope::parameter(std::string_view name, Shape shape, Init init) const {
+  const std::string path = path_of(name);
+  Tensor tensor = store_->add_parameter(path, shape);
+  Random random(store_->seed(), path);
+  for (Real& value : tensor.values())
+    value = static_cast<Real>(init.deviation == 0 ? init.mean : init.mean + init.deviation * random.normal());
+  return tensor;
+}
+
+Tensor Scope::buffer(std::string_view name, Shape shape, Real value) const {
+  Tensor tensor = store_->add_buffer(path_of(name), shape);
+  std::ranges::fill(tensor.values(), value);
+  return tensor;
+}
+
+}  // namespace normlab::inline NORMLAB_REAL
