@@ -31,7 +31,7 @@ Tensor Block::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);
   const Tensor between = attention_.forward(x, pass, Probe::Site::attn_output, index_);
   const Tensor y = mlp_.forward(between, pass, Probe::Site::mlp_output, index_);
-  if (pass.probe) pass.probe->see(Probe::Site::block_output, index_, y);
+  if (pass.probe) pass.probe->see(Probe::Site::block_output, index_, y, pass.mask);
   return y;
 }
 

@@ -23,7 +23,7 @@ class Residual {
       return norm ? norm->forward(t, pass) : t;
     };
     const Tensor output = branch_.forward(normed(before_branch_, x), pass);
-    if (pass.probe) pass.probe->see(site, block, output);
+    if (pass.probe) pass.probe->see(site, block, output, pass.mask);
     return normed(after_residual_, ops::add(x, output));
   }
 

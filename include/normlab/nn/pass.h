@@ -20,7 +20,8 @@ class Probe {
  public:
   enum class Site { attn_output, mlp_output, block_output };
   virtual ~Probe() = default;
-  virtual void see(Site site, Index block, const Tensor& x) = 0;
+  // x [B, T, C], of which the rows that `mask` calls real count
+  virtual void see(Site site, Index block, const Tensor& x, Mask mask) = 0;
 };
 
 struct Pass {

@@ -1,0 +1,56 @@
+// A checkpoint: one safetensors file with everything that resuming, evaluating or sampling needs. Its bytes depend on
+// build, configuration and seed alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "normlab/data/tokenizer.h"
+#include "normlab/nn/gpt.h"
+#include "normlab/nn/weights.h"
+#include "normlab/optim/optimizer.h"
+#include "normlab/train/run_config.h"
+
+namespace normlab {
+
+// What a run carries from step to step beside the tensors.
+struct TrainingState {
+  std::int64_t step = 0;             // updates done
+  std::optional<double> best_loss;   // lowest validation loss so far
+  std::optional<double> last_loss;   // of the newest evaluation
+  std::int64_t diverging_steps = 0;  // steps running with a loss above the bound of `diverged`
+  bool diverged = false;             // the bound was passed for long enough
+};
+
+void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,
+                     const std::string& data_hash, const TrainingState& state, const Gpt& model,
+                     const Optimizer& optimizer);
+
+class Checkpoint {
+ public:
+  // DataError when the file is not a checkpoint of ours, is damaged, or is not there.
+  explicit Checkpoint(const std::string& path);
+
+  // Resolved. run.*, train.threads, log.* and checkpoint.* are not in the file and have their defaults.
+  const RunConfig& config() const { return config_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const std::string& data_hash() const { return file_.metadata_at("data_hash"); }
+  const TrainingState& state() const { return state_; }
+  const std::string& path() const { return file_.path(); }
+
+  // A model with the file's parameters and buffers.
+  Gpt model() const;
+  void restore(const Optimizer& optimizer) const { load_tensors(optimizer.state(), file_); }
+
+ private:
+  Safetensors file_;
+  RunConfig config_;
+  Tokenizer tokenizer_;
+  TrainingState state_;
+};
+
+// CHECKPOINT on the command line: a file, or a run directory, which means its last checkpoint.
+std::string checkpoint_path(const std::string& given);
+
+}  // namespace normlab

@@ -1,0 +1,77 @@
+// metrics.jsonl and timing.jsonl: one JSON object a line. metrics.jsonl holds no clock, so equal runs have equal bytes.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "normlab/base/files.h"
+#include "normlab/train/observer.h"
+
+namespace normlab {
+
+// `train` lines, one a step, and `eval` lines.
+class MetricsLog : public Observer {
+ public:
+  // bits per byte = loss / (ln 2 bytes_per_token)
+  MetricsLog(LineWriter& lines, double bytes_per_token, std::optional<double> floor)
+      : lines_(lines), bytes_per_token_(bytes_per_token), floor_(floor) {}
+  void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
+
+ private:
+  LineWriter& lines_;
+  double bytes_per_token_;
+  std::optional<double> floor_;
+};
+
+// `layers` lines at step 0 and every `every` steps: per parameter the norms of its gradient, of itself and of the
+// update that follows; per block the RMS of the residual stream behind it, of the loss's gradient there and of both
+// sublayer outputs, and the mean cosine between the states of two different real tokens of a micro-batch.
+class LayersLog : public Observer, private Probe {
+ public:
+  LayersLog(LineWriter& lines, std::int64_t every, Index blocks);
+  Probe* probe(std::int64_t step) override;
+  void on_gradients(std::int64_t step, const ParameterStore& store) override;
+  void on_step_end(const StepReport&, const EvalReport*, RunControl&) override;
+
+ private:
+  void see(Site site, Index block, const Tensor& x, Mask mask) override;
+  bool is_due(std::int64_t step) const { return step % every_ == 0; }
+
+  LineWriter& lines_;
+  std::int64_t every_;
+  struct MeanSquare {
+    double squares = 0, count = 0;
+    double root() const;
+  };
+  struct BlockFigures {
+    MeanSquare attn_output, mlp_output, residual;
+    double cosines = 0, pairs = 0;      // of two different tokens of a micro-batch
+    std::vector<Tensor> block_outputs;  // one a micro-batch; their gradients come with the backward
+  };
+  std::vector<BlockFigures> blocks_;
+  bool waiting_ = false;  // for the update
+  std::int64_t step_ = 0;
+  const ParameterStore* store_ = nullptr;
+  std::vector<std::vector<Real>> before_;  // the parameters before the update
+};
+
+// The clock's side: seconds since the start, tokens/s and resident memory, every `every` steps.
+class TimingLog : public Observer {
+ public:
+  TimingLog(LineWriter& lines, std::int64_t every) : lines_(lines), every_(every) {}
+  void on_step_end(const StepReport& step, const EvalReport*, RunControl&) override;
+
+ private:
+  LineWriter& lines_;
+  std::int64_t every_;
+  std::int64_t tokens_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
+};
+
+// The byte length of the lines that a run resumed from `step` keeps: what an unbroken run had written by then.
+// `layers` lines of the step itself are written by the update that follows, so they go. DataError for a line that is
+// no metrics line.
+std::int64_t kept_length(std::string_view jsonl, std::int64_t step, const std::string& path);
+
+}  // namespace normlab

@@ -1,0 +1,64 @@
+// What watches a run. The trainer tells; an observer reads. Only RunControl lets one act.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "normlab/nn/pass.h"
+#include "normlab/tensor/parameters.h"
+
+namespace normlab {
+
+enum class Outcome { trained, nonfinite, diverged, stuck, interrupted, stopped };
+
+// Losses in nats per token. The second half: targets at positions T/2 .. T-1 of each window, which have some history.
+struct EvalReport {
+  std::int64_t step = 0;  // updates done
+  double loss = 0, loss_second_half = 0;
+  std::int64_t targets = 0;
+  std::vector<double> loss_by_position;
+};
+
+struct StepReport {
+  std::int64_t step = 0;  // this update, from 1
+  double loss = 0;        // before the update
+  double lr = 0;
+  double grad_norm = 0;  // before clipping
+  double clip_coef = 1;
+  std::int64_t tokens = 0;  // targets of the step
+};
+
+struct RunReport {
+  std::int64_t step = 0;  // updates done
+  Outcome outcome = Outcome::trained;
+  std::string reason;                   // of an early end
+  std::optional<EvalReport> last_eval;  // of this process
+};
+
+// Lets an observer end the run after the step at hand; the first to ask gives the outcome.
+struct RunControl {
+  std::optional<Outcome> stop;
+  std::string reason;
+
+  void request(Outcome outcome, std::string why) {
+    if (stop) return;
+    stop = outcome;
+    reason = std::move(why);
+  }
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // Before the forward of the update that follows `step` updates: a probe to look into the model with, or nothing.
+  virtual Probe* probe(std::int64_t step) { return (void)step, nullptr; }
+  // After the backward, before clipping and update; `step` updates have been done.
+  virtual void on_gradients(std::int64_t step, const ParameterStore& store) { (void)step, (void)store; }
+  // After the update and, where one was due, the evaluation of its result.
+  virtual void on_step_end(const StepReport&, const EvalReport* /*null: none was due*/, RunControl&) {}
+  virtual void on_run_end(const RunReport&) {}
+};
+
+}  // namespace normlab

@@ -1,0 +1,85 @@
+// What watches a run on behalf of the person before it: progress, samples, divergence, interruption, checkpoints.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <string>
+
+#include "normlab/data/dataset.h"
+#include "normlab/train/checkpoint.h"
+#include "normlab/train/observer.h"
+#include "normlab/train/sampler.h"
+#include "normlab/train/terminal.h"
+
+namespace normlab {
+
+// A live line with a bar on a terminal; elsewhere one plain line every `every` steps. Evaluations are lines that stay,
+// each followed by a sample.
+class Progress : public Observer {
+ public:
+  Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model, std::int64_t first);
+  void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
+
+ private:
+  void show_evaluation(const EvalReport& evaluation);
+
+  Terminal& terminal_;
+  const RunConfig& config_;
+  const Dataset& data_;
+  const Gpt& model_;
+  std::int64_t first_;
+  std::int64_t tokens_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_{};
+};
+
+// `diverged`: the training loss lay above 2 ln V + 2 on kPatience steps running.
+class DivergenceWatch : public Observer {
+ public:
+  static constexpr std::int64_t kPatience = 20;
+  DivergenceWatch(Index vocab_size, TrainingState& state, bool stops);
+  void on_step_end(const StepReport& step, const EvalReport*, RunControl& control) override;
+
+ private:
+  double bound_;
+  TrainingState& state_;
+  bool stops_;
+};
+
+// Asks to stop once the flag, which a signal handler sets to the signal's number, is not 0.
+class InterruptWatch : public Observer {
+ public:
+  explicit InterruptWatch(const volatile std::sig_atomic_t& flag) : flag_(flag) {}
+  void on_step_end(const StepReport&, const EvalReport*, RunControl& control) override;
+
+ private:
+  const volatile std::sig_atomic_t& flag_;
+};
+
+// Writes DIR/step-NNNNNN.safetensors every `checkpoint.every` steps, after step `last` and when the run stops, keeps
+// the newest `checkpoint.keep` of them, and DIR/best.safetensors for the lowest validation loss. Comes last among the
+// observers, since it saves what the others have noted in `state`.
+class Checkpointer : public Observer {
+ public:
+  // save(path) writes the checkpoint of this moment.
+  Checkpointer(std::string directory, const CheckpointConfig& config, std::int64_t last, TrainingState& state,
+               std::function<void(const std::string&)> save);
+  void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) override;
+  void on_run_end(const RunReport& report) override;
+
+ private:
+  void save_step(std::int64_t step);
+
+  std::string directory_;
+  CheckpointConfig config_;
+  std::int64_t last_;
+  TrainingState& state_;
+  std::function<void(const std::string&)> save_;
+};
+
+// "step-000123.safetensors"
+std::string checkpoint_name(std::int64_t step);
+// The steps that a directory has checkpoints of, in rising order.
+std::vector<std::int64_t> checkpoint_steps(const std::string& directory);
+
+}  // namespace normlab

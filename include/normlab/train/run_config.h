@@ -1,0 +1,64 @@
+// All settings of a run. Each section lies with what it configures; this only composes them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "normlab/data/data_config.h"
+#include "normlab/nn/model_config.h"
+#include "normlab/optim/optimizer_config.h"
+
+namespace normlab {
+
+struct RunSection : config::Fields {
+  FIELD(std::optional<std::string>, dir, std::nullopt, config::any_value,
+        "directory of the run; the first free of runs/NAME, runs/NAME-2, ... by default")
+};
+
+struct TrainConfig : config::Fields {
+  FIELD(std::int64_t, steps, 2000, config::at_least(1), "updates of the parameters")
+  FIELD(std::int64_t, batch_size, 12, config::at_least(1), "rows of a micro-batch")
+  FIELD(std::int64_t, grad_accumulation, 1, config::at_least(1),
+        "micro-batches of a step; the loss of a step is the mean over all its targets")
+  FIELD(std::optional<std::int64_t>, threads, std::nullopt, config::between(1, 1024),
+        "threads; by default what the process may use: the least of affinity, cgroup quota and OMP_NUM_THREADS")
+  FIELD(bool, flush_denormals, true, config::any_value, "numbers below 1.2e-38 count as 0, in every thread")
+  FIELD(bool, stop_on_divergence, true, config::any_value,
+        "stop when the training loss was above twice ln V + 2 on 20 steps running")
+};
+
+struct EvalConfig : config::Fields {
+  FIELD(std::int64_t, every, 200, config::at_least(1), "steps between evaluations; the last step always has one")
+  FIELD(std::int64_t, windows, 240, config::at_least(1), "windows spread evenly over the validation tokens")
+};
+
+struct LogConfig : config::Fields {
+  FIELD(std::int64_t, every, 10, config::at_least(1), "steps between lines on the terminal")
+  FIELD(std::int64_t, layers_every, 50, config::at_least(0),
+        "steps between per-layer figures, step 0 included; 0 is off")
+  FIELD(std::int64_t, sample_tokens, 100, config::at_least(0), "tokens of the sample printed at each evaluation")
+};
+
+struct CheckpointConfig : config::Fields {
+  FIELD(std::int64_t, every, 500, config::at_least(1), "steps between checkpoints; the last step is always saved")
+  FIELD(std::int64_t, keep, 2, config::at_least(1), "how many of them stay; best.safetensors is kept apart")
+};
+
+struct RunConfig : config::Fields {
+  FIELD(std::int64_t, seed, 1337, config::at_least(0), "everything random follows from it")
+  FIELD(RunSection, run, {}, config::any_value, "where the run is written")
+  FIELD(DataConfig, data, {}, config::any_value, "what is trained on")
+  FIELD(ModelConfig, model, {}, config::any_value, "the decoder")
+  FIELD(OptimizerConfig, optimizer, {}, config::any_value, "the update rule")
+  FIELD(ScheduleConfig, schedule, {}, config::any_value, "the learning rate over time")
+  FIELD(TrainConfig, train, {}, config::any_value, "the run")
+  FIELD(EvalConfig, eval, {}, config::any_value, "validation")
+  FIELD(LogConfig, log, {}, config::any_value, "what is told")
+  FIELD(CheckpointConfig, checkpoint, {}, config::any_value, "what is kept")
+
+  // Fills in the defaults that depend on other keys; refuses what does not fit together (ConfigError).
+  void resolve();
+};
+
+}  // namespace normlab

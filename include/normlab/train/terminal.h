@@ -1,0 +1,30 @@
+// Where progress goes: one live line on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace normlab {
+
+class Terminal {
+ public:
+  // Standard error. Live when it is a terminal that can move its cursor (TERM is set and not "dumb").
+  static Terminal standard_error();
+  Terminal(int file, bool live) : file_(file), live_(live) {}
+
+  bool is_live() const { return live_; }
+  int columns() const;
+  // Replaces the live line; nothing where there is none.
+  void status(std::string_view content);
+  // A line that stays. Ends the live line first.
+  void line(std::string_view content);
+
+ private:
+  void write(std::string_view bytes);
+
+  int file_;
+  bool live_;
+  bool open_status_ = false;
+};
+
+}  // namespace normlab

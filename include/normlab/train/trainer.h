@@ -1,0 +1,44 @@
+// The loop. It knows neither files nor terminal: what watches is passed in.
+#pragma once
+
+#include <span>
+
+#include "normlab/data/dataset.h"
+#include "normlab/nn/gpt.h"
+#include "normlab/optim/optimizer.h"
+#include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
+
+namespace normlab {
+
+class Trainer {
+ public:
+  // All must outlive the trainer. `config` must be resolved.
+  Trainer(const RunConfig& config, const Dataset& data, const Gpt& model, Optimizer& optimizer)
+      : config_(config),
+        data_(data),
+        model_(model),
+        optimizer_(optimizer),
+        windows_(data.spread_windows(config.eval.windows)) {}
+
+  // Updates first + 1 .. last (at most train.steps). A step whose loss or gradient norm is not finite ends the run with
+  // parameters, optimizer state and buffers as before that step, and a reason that names the first such tensor.
+  RunReport run(std::int64_t first, std::int64_t last, std::span<Observer* const> observers);
+
+ private:
+  // Forward and backward of all micro-batches of update `step`; the gradients are left in the store.
+  struct Loss {
+    double mean;
+    std::int64_t targets;
+  };
+  Loss forward_backward(std::int64_t step, Probe* probe) const;
+  std::string first_nonfinite(std::int64_t step, double last_grad_norm) const;
+
+  const RunConfig& config_;
+  const Dataset& data_;
+  const Gpt& model_;
+  Optimizer& optimizer_;
+  std::vector<Window> windows_;
+};
+
+}  // namespace normlab

@@ -1,0 +1,88 @@
+// Checkpoints to and from safetensors.
+#include "normlab/train/checkpoint.h"
+
+#include <filesystem>
+
+#include "normlab/config/loader.h"
+#include "normlab/formats/json.h"
+#include "normlab/nn/weights.h"
+#include "normlab/train/observers.h"
+
+namespace normlab {
+namespace {
+
+// What may differ between a run and the same run resumed, or on another machine, is not part of its checkpoints.
+bool is_part_of_checkpoint(std::string_view path) {
+  for (const std::string_view section : {"run", "log", "checkpoint"})
+    if (path == section || path.starts_with(text(section, '.'))) return false;
+  return path != "train.threads";
+}
+
+std::string config_text(RunConfig config) {
+  config::Keys keys = config::keys_of(config);
+  std::erase_if(keys, [](const config::Key& key) { return !is_part_of_checkpoint(key.path); });
+  return config::dump_keys(keys, nullptr);
+}
+
+RunConfig config_of(const Safetensors& file) {
+  RunConfig config;
+  const std::string source = text(file.path(), " (config)");
+  config::load(config, config::parse_yaml(file.metadata_at("config"), source), source);
+  config.resolve();
+  return config;
+}
+
+TrainingState state_of(const Safetensors& file) {
+  const Json json = parse_json(file.metadata_at("state"), text(file.path(), " (state)"));
+  const auto optional_real = [&](const char* name) {
+    const Json& value = json.at(name);
+    return value.is_null() ? std::nullopt : std::optional<double>(value.real());
+  };
+  return {json.at("step").integer(), optional_real("best_loss"), optional_real("last_loss"),
+          json.at("diverging_steps").integer(), json.at("diverged").boolean()};
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,
+                     const std::string& data_hash, const TrainingState& state, const Gpt& model,
+                     const Optimizer& optimizer) {
+  const Json state_json = Json::object({{"step", state.step},
+                                        {"best_loss", state.best_loss},
+                                        {"last_loss", state.last_loss},
+                                        {"diverging_steps", state.diverging_steps},
+                                        {"diverged", state.diverged}});
+  std::vector<StoredTensor> tensors;
+  for (const auto* group : {&model.store().parameters(), &model.store().buffers(), &optimizer.state()})
+    for (StoredTensor& tensor : stored_tensors(*group)) tensors.push_back(std::move(tensor));
+  write_checksummed(path,
+                    {{"config", config_text(config)},
+                     {"tokenizer", tokenizer.save()},
+                     {"state", state_json.line()},
+                     {"data_hash", data_hash}},
+                    std::move(tensors));
+}
+
+Checkpoint::Checkpoint(const std::string& path)
+    : file_(Safetensors::read(path, Checksum::required)),
+      config_(config_of(file_)),
+      tokenizer_(Tokenizer::load(file_.metadata_at("tokenizer"))),
+      state_(state_of(file_)) {}
+
+Gpt Checkpoint::model() const {
+  Gpt model(config_.model, tokenizer_.vocab_size(), static_cast<std::uint64_t>(config_.seed));
+  load_tensors(model.store().parameters(), file_);
+  load_tensors(model.store().buffers(), file_);
+  return model;
+}
+
+std::string checkpoint_path(const std::string& given) {
+  if (!std::filesystem::is_directory(given)) return given;
+  const std::string directory = text(given, "/checkpoints");
+  const std::vector<std::int64_t> steps = checkpoint_steps(directory);
+  check<UserError>(!steps.empty(), given, ": there is no checkpoint in ", directory,
+                   "; name a checkpoint file, or a run directory that has one");
+  return text(directory, '/', checkpoint_name(steps.back()));
+}
+
+}  // namespace normlab

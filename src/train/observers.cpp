@@ -1,0 +1,146 @@
+// Progress, divergence, interruption and checkpoints.
+#include "normlab/train/observers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace normlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string three_significant(double value) {
+  if (!std::isfinite(value)) return number(value);
+  const int digits = value == 0 ? 1 : std::clamp(2 - static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 8);
+  return fixed(value, digits);
+}
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const auto two = [](std::int64_t n) { return text(n < 10 ? "0" : "", n); };
+  return whole < 3600 ? text(whole / 60, ':', two(whole % 60))
+                      : text(whole / 3600, ':', two(whole / 60 % 60), ':', two(whole % 60));
+}
+
+std::string bar(double share) {
+  constexpr int kWidth = 20;
+  const int full = static_cast<int>(share * kWidth);
+  return text('[', std::string(static_cast<std::size_t>(full), '#'),
+              std::string(static_cast<std::size_t>(kWidth - full), '-'), ']');
+}
+
+std::string indented(std::string_view content) {
+  std::string out = "    ";
+  for (const char c : content) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  return out;
+}
+
+}  // namespace
+
+Progress::Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model,
+                   std::int64_t first)
+    : terminal_(terminal), config_(config), data_(data), model_(model), first_(first) {}
+
+void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
+  tokens_ += step.tokens;
+  const bool line_due = step.step % config_.log.every == 0 || step.step == config_.train.steps;
+  // A live line is renewed ten times a second at most.
+  if (terminal_.is_live() ? (line_due || seconds_since(shown_) > 0.1) : line_due) {
+    shown_ = Clock::now();
+    const double elapsed = seconds_since(start_), steps = static_cast<double>(config_.train.steps);
+    const double left = elapsed / static_cast<double>(step.step - first_) * (steps - static_cast<double>(step.step));
+    const std::string figures =
+        text("step ", step.step, '/', config_.train.steps, "  loss ", fixed(step.loss, 4), "  lr ",
+             three_significant(step.lr), "  grad ", three_significant(step.grad_norm), "  ",
+             fixed(static_cast<double>(tokens_) / elapsed / 1000, 1), "k tokens/s  ", clock_text(left), " left");
+    if (terminal_.is_live())
+      terminal_.status(text(bar(static_cast<double>(step.step) / steps), ' ', figures));
+    else
+      terminal_.line(figures);
+  }
+  if (evaluation) show_evaluation(*evaluation);
+}
+
+void Progress::show_evaluation(const EvalReport& evaluation) {
+  const auto floor = data_.facts().floor;
+  terminal_.line(text("step ", evaluation.step, ": validation loss ", fixed(evaluation.loss, 4),
+                      ", over the second half of each window ", fixed(evaluation.loss_second_half, 4),
+                      floor ? text(" (floor ", fixed(*floor, 4), ")") : ""));
+  if (config_.log.sample_tokens == 0) return;
+  const SampleOptions options{.seed = static_cast<std::uint64_t>(config_.seed)};
+  terminal_.line(indented(sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options)));
+}
+
+DivergenceWatch::DivergenceWatch(Index vocab_size, TrainingState& state, bool stops)
+    : bound_(2 * std::log(static_cast<double>(vocab_size)) + 2), state_(state), stops_(stops) {}
+
+void DivergenceWatch::on_step_end(const StepReport& step, const EvalReport*, RunControl& control) {
+  state_.diverging_steps = step.loss > bound_ ? state_.diverging_steps + 1 : 0;
+  if (state_.diverging_steps < kPatience) return;
+  state_.diverged = true;
+  if (stops_)
+    control.request(Outcome::diverged, text("the training loss lay above 2 ln V + 2 = ", fixed(bound_, 2), " on ",
+                                            kPatience, " steps running, the last of them step ", step.step));
+}
+
+void InterruptWatch::on_step_end(const StepReport&, const EvalReport*, RunControl& control) {
+  if (flag_ != 0) control.request(Outcome::interrupted, flag_ == SIGTERM ? "terminated" : "interrupted");
+}
+
+std::string checkpoint_name(std::int64_t step) {
+  const std::string digits = number(step);
+  return text("step-", std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0'), digits, ".safetensors");
+}
+
+std::vector<std::int64_t> checkpoint_steps(const std::string& directory) {
+  std::vector<std::int64_t> steps;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, missing)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("step-") || !name.ends_with(".safetensors")) continue;
+    std::string_view digits(name);
+    digits = digits.substr(5, digits.size() - 5 - 12);
+    digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
+    const auto step = parse_int(digits);
+    if (step && checkpoint_name(*step) == name) steps.push_back(*step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+Checkpointer::Checkpointer(std::string directory, const CheckpointConfig& config, std::int64_t last,
+                           TrainingState& state, std::function<void(const std::string&)> save)
+    : directory_(std::move(directory)), config_(config), last_(last), state_(state), save_(std::move(save)) {}
+
+void Checkpointer::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
+  state_.step = step.step;
+  if (evaluation) {
+    state_.last_loss = evaluation->loss;
+    if (std::isfinite(evaluation->loss) && (!state_.best_loss || evaluation->loss < *state_.best_loss)) {
+      state_.best_loss = evaluation->loss;
+      save_(text(directory_, "/best.safetensors"));
+    }
+  }
+  if (step.step % config_.every == 0 || step.step == last_ || control.stop) save_step(step.step);
+}
+
+// The state before a step that could not be done is worth having, if no checkpoint has it yet.
+void Checkpointer::on_run_end(const RunReport& report) {
+  if (report.outcome == Outcome::nonfinite && std::ranges::count(checkpoint_steps(directory_), report.step) == 0)
+    save_step(report.step);
+}
+
+void Checkpointer::save_step(std::int64_t step) {
+  save_(text(directory_, '/', checkpoint_name(step)));
+  const std::vector<std::int64_t> steps = checkpoint_steps(directory_);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(steps.size()) - config_.keep; ++i)
+    std::filesystem::remove(text(directory_, '/', checkpoint_name(steps[static_cast<std::size_t>(i)])));
+}
+
+}  // namespace normlab

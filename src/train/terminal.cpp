@@ -1,0 +1,46 @@
+// Progress on standard error.
+#include "normlab/train/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace normlab {
+
+Terminal Terminal::standard_error() {
+  const char* term = std::getenv("TERM");
+  const bool capable = term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
+  return Terminal(STDERR_FILENO, capable && isatty(STDERR_FILENO) == 1);
+}
+
+int Terminal::columns() const {
+  winsize size{};
+  return ioctl(file_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void Terminal::status(std::string_view content) {
+  if (!live_) return;
+  // Back to the first column, clear to the end of the line.
+  write("\r\x1b[K" + std::string(content.substr(0, static_cast<std::size_t>(columns() - 1))));
+  open_status_ = true;
+}
+
+void Terminal::line(std::string_view content) {
+  std::string out = open_status_ ? "\r\x1b[K" : "";
+  out += content;
+  out += '\n';
+  write(out);
+  open_status_ = false;
+}
+
+// Progress that cannot be shown is no reason to end a run.
+void Terminal::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file_, bytes.data(), bytes.size());
+    if (count <= 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace normlab
