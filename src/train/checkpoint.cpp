@@ -38,7 +38,9 @@ TrainingState state_of(const Safetensors& file) {
     const Json& value = json.at(name);
     return value.is_null() ? std::nullopt : std::optional<double>(value.real());
   };
-  return {json.at("step").integer(), optional_real("best_loss"), optional_real("last_loss"),
+  const auto step = parse_int(file.metadata_at("step"));
+  check<DataError>(step.has_value(), file.path(), ": the metadata's step '", file.metadata_at("step"), "' is no number; the file is no checkpoint");
+  return {*step, optional_real("best_loss"), optional_real("last_loss"),
           json.at("diverging_steps").integer(), json.at("diverged").boolean()};
 }
 
@@ -47,8 +49,7 @@ TrainingState state_of(const Safetensors& file) {
 void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::string& data_hash, const TrainingState& state, const Gpt& model,
                      const Optimizer& optimizer) {
-  const Json state_json = Json::object({{"step", state.step},
-                                        {"best_loss", state.best_loss},
+  const Json state_json = Json::object({{"best_loss", state.best_loss},
                                         {"last_loss", state.last_loss},
                                         {"diverging_steps", state.diverging_steps},
                                         {"diverged", state.diverged}});
@@ -58,6 +59,7 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
   write_checksummed(path,
                     {{"config", config_text(config)},
                      {"tokenizer", tokenizer.save()},
+                     {"step", number(state.step)},
                      {"state", state_json.line()},
                      {"data_hash", data_hash}},
                     std::move(tensors));

@@ -79,7 +79,8 @@ RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer
       observer->on_step_end(done, evaluation_due ? &*report.last_eval : nullptr, control);
     if (control.stop) return finish(*control.stop, control.reason);
   }
-  return finish(last == config_.train.steps ? Outcome::trained : Outcome::stopped, "");
+  return last == config_.train.steps ? finish(Outcome::trained, "")
+                                    : finish(Outcome::interrupted, text("stopped at step ", last, ", as asked"));
 }
 
 Trainer::Loss Trainer::forward_backward(std::int64_t step, Probe* probe) const {

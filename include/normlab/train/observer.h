@@ -11,7 +11,9 @@
 
 namespace normlab {
 
-enum class Outcome { trained, nonfinite, diverged, stuck, interrupted, stopped };
+// How a run ended. stuck: trained to the end, but the last validation loss lies above (H1 + H2) / 2, the mean of the
+// unigram and bigram entropies of the validation tokens.
+enum class Outcome { trained, nonfinite, diverged, stuck, interrupted };
 
 // Losses in nats per token. The second half: targets at positions T/2 .. T-1 of each window, which have some history.
 struct EvalReport {

@@ -1,0 +1,112 @@
+// Reading the words of a command, and its help.
+#include "command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "normlab/base/check.h"
+
+namespace normlab::cli {
+namespace {
+
+const Option& option_named(const Command& command, const std::string& name) {
+  std::vector<std::string> names{"--help"};
+  for (const Option& option : command.options) {
+    if (option.name == name) return option;
+    names.emplace_back(option.name);
+  }
+  const std::string near = nearest(name, names);
+  throw UserError(text(command.name, ": there is no option ", name,
+                       near.empty() ? "" : text("; did you mean ", near, "?"), " (normlab ", command.name,
+                       " --help lists them)"));
+}
+
+}  // namespace
+
+Words::Words(const Command& command, std::span<const std::string> words) : command_(command) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with("--")) {
+      check<UserError>(!word.starts_with("-") || word.size() == 1, command.name,
+                       ": options begin with two dashes, got ", word);
+      // A path may hold '=' too, but only behind a '/'.
+      const std::size_t equals = word.find('=');
+      const bool is_override = equals != std::string::npos && word.substr(0, equals).find('/') == std::string::npos;
+      (is_override ? overrides_ : files_).push_back(word);
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    const Option& option = option_named(command, word.substr(0, equals));
+    std::string value;
+    if (option.value.empty()) {
+      check<UserError>(equals == std::string::npos, command.name, ": ", option.name, " takes no value, got ", word);
+    } else if (equals != std::string::npos) {
+      value = word.substr(equals + 1);
+    } else {
+      check<UserError>(i + 1 < words.size(), command.name, ": ", option.name, " needs its ", option.value,
+                       " behind it");
+      value = words[++i];
+    }
+    options_[std::string(option.name)] = value;
+  }
+}
+
+std::optional<std::string> Words::value(std::string_view option) const {
+  const auto found = options_.find(option);
+  return found == options_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::int64_t> Words::integer(std::string_view option, std::int64_t low) const {
+  const auto given = value(option);
+  if (!given) return std::nullopt;
+  const auto parsed = parse_int(*given);
+  check<UserError>(parsed && *parsed >= low, command_.name, ": ", option, " takes a whole number of at least ", low,
+                   ", got '", *given, "'");
+  return parsed;
+}
+
+std::optional<double> Words::real(std::string_view option, double low, double high) const {
+  const auto given = value(option);
+  if (!given) return std::nullopt;
+  const auto parsed = parse_double(*given);
+  check<UserError>(parsed && *parsed >= low && *parsed <= high, command_.name, ": ", option, " takes a number from ",
+                   low, " to ", high, ", got '", *given, "'");
+  return parsed;
+}
+
+const std::string& Words::only_file(std::string_view what) const {
+  check<UserError>(!files_.empty(), command_.name, ": ", what, " is missing; usage: normlab ", command_.name, ' ',
+                   command_.usage);
+  check<UserError>(files_.size() == 1, command_.name, ": one ", what, " is expected, and there is '",
+                   files_.size() > 1 ? files_[1] : "", "' too; usage: normlab ", command_.name, ' ', command_.usage);
+  return files_[0];
+}
+
+std::string help_of(const Command& command) {
+  std::string out = text("usage: normlab ", command.name, ' ', command.usage, "\n\n", command.about, "\n");
+  std::size_t width = std::string_view("--help").size();
+  const auto head = [](const Option& option) {
+    return text(option.name, option.value.empty() ? "" : " ", option.value);
+  };
+  for (const Option& option : command.options) width = std::max(width, head(option).size());
+  out += "\noptions:\n";
+  for (const Option& option : command.options)
+    out += text("  ", head(option), std::string(width - head(option).size() + 2, ' '), option.help, '\n');
+  out += text("  --help", std::string(width - 6 + 2, ' '), "this text\n");
+  return out + text("\nexample:\n", command.example, '\n');
+}
+
+void print(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EPIPE) throw OutputClosed{};
+    check<SystemError>(count >= 0, "standard output cannot be written: ", std::strerror(errno));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace normlab::cli

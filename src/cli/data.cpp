@@ -1,0 +1,37 @@
+// normlab data: writes one of the built-in corpora.
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/base/files.h"
+#include "normlab/config/loader.h"
+#include "normlab/data/corpus.h"
+#include "normlab/train/run_config.h"
+
+namespace normlab::cli {
+namespace {
+
+int run(const Words& words) {
+  check<UserError>(words.files().size() == 2, "data: a corpus and a file are expected; usage: normlab data ",
+                   data_command.usage);
+  RunConfig config;
+  config::apply_overrides(config, words.overrides());
+  const auto corpus = make_corpus(words.files()[0], config.data.order, static_cast<std::uint64_t>(config.seed));
+  const std::string content = corpus->generate(config.data.size);
+  write_file(words.files()[1], content);
+  print(text(words.files()[1], ": ", content.size(), " characters of ", words.files()[0], ", entropy rate ",
+             fixed(corpus->entropy_rate(), 4), " nats a character\n"));
+  return 0;
+}
+
+}  // namespace
+
+const Command data_command{
+    "data",
+    "writes one of the built-in corpora to a file",
+    "NAME FILE [seed=N] [data.size=N] [data.order=N]",
+    "NAME is tales (short tales from a grammar), markov (a chain of order data.order), copy (what was given, again)\n"
+    "or brackets (a Dyck language). The text follows from the seed. FILE may be /dev/stdout.",
+    "  normlab data tales tales.txt data.size=200000",
+    {},
+    run};
+
+}  // namespace normlab::cli

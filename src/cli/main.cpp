@@ -1,0 +1,75 @@
+// The program: finds the command, runs it, and turns errors into one message and an exit code.
+#include <csignal>
+#include <exception>
+#include <new>
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/base/machine.h"
+
+namespace normlab::cli {
+namespace {
+
+// In the order of a user's day.
+const Command* const kCommands[] = {&train_command, &eval_command, &sample_command, &verify_command, &data_command};
+
+std::string general_help() {
+  std::string out =
+      "normlab trains small language models on the CPU and shows why training works or breaks.\n\n"
+      "usage: normlab COMMAND ...        normlab COMMAND --help tells more, with an example\n\ncommands:\n";
+  for (const Command* command : kCommands)
+    out += text("  ", command->name, std::string(10 - command->name.size(), ' '), command->summary, '\n');
+  return out + "\n  --version  version, compiler, instruction set, OpenMP\n";
+}
+
+int run(std::vector<std::string> words) {
+  if (words.empty()) {
+    print(general_help());
+    return 2;
+  }
+  const std::string name = words[0];
+  if (name == "--help" || name == "-h" || name == "help") return print(general_help()), 0;
+  if (name == "--version") return print(version_text()), 0;
+  words.erase(words.begin());
+  std::vector<std::string> names;
+  for (const Command* command : kCommands) {
+    names.emplace_back(command->name);
+    if (command->name != name) continue;
+    for (const std::string& word : words)
+      if (word == "--help" || word == "-h") return print(help_of(*command)), 0;
+    return command->run(Words(*command, words));
+  }
+  const std::string near = nearest(name, names);
+  throw UserError(text("there is no command '", name, "'", near.empty() ? "" : text("; did you mean ", near, "?"),
+                       " (normlab --help lists the commands)"));
+}
+
+int fail(int code, std::string_view message) {
+  const std::string line = text("normlab: ", message, '\n');
+  [[maybe_unused]] const auto written = std::fwrite(line.data(), 1, line.size(), stderr);
+  return code;
+}
+
+int guarded(std::vector<std::string> words) {
+  try {
+    return run(std::move(words));
+  } catch (const OutputClosed&) {
+    return 0;
+  } catch (const UserError& error) {
+    return fail(2, error.what());
+  } catch (const SystemError& error) {
+    return fail(4, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(4, "out of memory; lower train.batch_size, model.context_length or the model's size");
+  } catch (const std::exception& error) {
+    return fail(1, text("a defect of normlab, please report it: ", error.what()));
+  }
+}
+
+}  // namespace
+}  // namespace normlab::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return normlab::cli::guarded({argv + 1, argv + argc});
+}

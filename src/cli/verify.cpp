@@ -1,0 +1,83 @@
+// normlab verify: reference files recomputed.
+#include "normlab/lab/verify.h"
+
+#include <filesystem>
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/config/fields.h"
+#include "normlab/formats/json.h"
+
+namespace normlab::cli {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"--double", "", "compute in double precision (errors up to 1e-9; in float 1e-3)"},
+    {"--json", "", "one JSON document"},
+};
+
+std::string scientific(double value) {
+  if (value == 0) return "0";
+  int exponent = 0;
+  while (value < 1 && exponent > -300) value *= 10, --exponent;
+  return text(fixed(value, 1), "e", exponent);
+}
+
+Json json_of(const std::string& file, const VerifyReport& report) {
+  Json errors = Json::object({{"logits", report.logits},
+                              {"loss", report.loss},
+                              {"grad", report.grad},
+                              {"grad_norm", report.grad_norm},
+                              {"after", report.after}});
+  return Json::object({{"file", file},
+                       {"status", config::to_string(report.status)},
+                       {"reason", report.reason},
+                       {"max_error", std::move(errors)}});
+}
+
+std::string line_of(const std::string& file, std::size_t width, const VerifyReport& report) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  std::string out = text(name, std::string(width - name.size() + 2, ' '));
+  if (report.status == VerifyReport::Status::refused) return text(out, "refused: ", report.reason, '\n');
+  out += text(report.status == VerifyReport::Status::ok ? "ok       " : "DIFFERS  ", "logits ",
+              scientific(report.logits), "  loss ", scientific(report.loss), "  grad ", scientific(report.grad),
+              "  grad_norm ", scientific(report.grad_norm), "  after ", scientific(report.after));
+  return text(out, report.reason.empty() ? "" : "  (", report.reason, report.reason.empty() ? "\n" : ")\n");
+}
+
+int run(const Words& words) {
+  check<UserError>(!words.files().empty(), "verify: FILE is missing; usage: normlab verify ", verify_command.usage);
+  check<UserError>(words.overrides().empty(), "verify: a reference file has its own configuration; '",
+                   words.overrides().empty() ? "" : words.overrides()[0], "' cannot change it");
+  std::size_t width = 0;
+  for (const std::string& file : words.files())
+    width = std::max(width, std::filesystem::path(file).filename().string().size());
+  bool any_differs = false, any_refused = false;
+  Json files = Json::array();
+  for (const std::string& file : words.files()) {
+    const VerifyReport report = words.has("--double") ? f64::verify_file(file) : verify_file(file);
+    any_differs |= report.status == VerifyReport::Status::differs;
+    any_refused |= report.status == VerifyReport::Status::refused;
+    if (words.has("--json"))
+      files.push(json_of(file, report));
+    else
+      print(line_of(file, width, report));
+  }
+  if (words.has("--json")) print(Json::object({{"files", std::move(files)}}).indented() + "\n");
+  return any_differs ? 1 : any_refused ? 2 : 0;
+}
+
+}  // namespace
+
+const Command verify_command{"verify",
+                             "compares with reference files: logits, loss, gradients, updates",
+                             "FILE... [--double] [--json]",
+                             "Each FILE holds a small model, a batch, and what PyTorch computed from them in float64. "
+                             "Prints the largest error of\n"
+                             "each part, relative to the tensor's largest magnitude. Exit code 1 when one differs, 2 "
+                             "when one had to be refused.",
+                             "  normlab verify tests/reference/*.safetensors --double",
+                             kOptions,
+                             run};
+
+}  // namespace normlab::cli
