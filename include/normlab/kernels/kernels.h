@@ -21,6 +21,7 @@ namespace normlab::inline NORMLAB_REAL {
 using In = std::span<const Real>;
 using Out = std::span<Real>;
 using Mask = std::span<const std::uint8_t>;  // one byte a row of [B, T]: 1 is real, 0 padding; empty: all are real
+inline bool is_real(Mask mask, Index row) { return mask.empty() || mask[static_cast<std::size_t>(row)] != 0; }
 
 // Where a gradient goes: added to what is there, or, for the first contribution, written over it.
 // An empty one (nobody wants the gradient) is skipped.
@@ -51,11 +52,11 @@ void linear_backward_input(LinearShape s, In dz, In weight, Grad dx);
 void linear_backward_weight(LinearShape s, In dz, In x, Grad dweight, Grad dbias);
 
 // ---- pointwise.cpp -------------------------------------------------------------------------------------------------
-void add_forward(Real scale, In x, In f, Out y);                     // y = scale x + f
-void add_backward(Real scale, In dy, Grad dx, Grad df);              // dx (+)= scale dy;  df (+)= dy
-void activation_forward(Activation act, In z, Out y);                // y = act(z)
-void activation_backward(Activation act, In z, In dy, Grad dz);      // dz (+)= dy act'(z)
-void swiglu_forward(In gate, In up, Out y);                          // y = gate sigmoid(gate) up
+void add_forward(Real scale, In x, In f, Out y);                 // y = scale x + f
+void add_backward(Real scale, In dy, Grad dx, Grad df);          // dx (+)= scale dy;  df (+)= dy
+void activation_forward(Activation act, In z, Out y);            // y = act(z)
+void activation_backward(Activation act, In z, In dy, Grad dz);  // dz (+)= dy act'(z)
+void swiglu_forward(In gate, In up, Out y);                      // y = gate sigmoid(gate) up
 void swiglu_backward(In gate, In up, In dy, Grad dgate, Grad dup);
 void dropout_forward(Dropout drop, In x, Out y);
 void dropout_backward(Dropout drop, In dy, Grad dx);
@@ -75,13 +76,13 @@ struct NormRule {
   double eps;    // inside the root
 };
 // x_hat = (x - mean) rstd, y = gain x_hat + bias, rstd = 1 / sqrt(mean of (x - mean)^2 + eps), means over the real
-// elements of each group (two passes, so that 1e4 + noise keeps its variance). Rows that are padding are normalised
+// elements of each group (a row of 1e4 + noise keeps its variance). Rows that are padding are normalised
 // with the same statistics but do not enter them; a group without a real element has mean 0 and variance 0.
-// gain and bias [C], each may be empty; mean (written as 0 when not centred) and rstd [groups], counts [groups] the
-// number of real elements. With inner == 1 and no mask the row is walked in one pass over memory.
+// gain and bias [C], each may be empty; mean (written as 0 when not centred) and rstd [groups].
 void normalize_forward(NormView v, NormRule rule, Mask mask, In x, In gain, In bias, Out y, Out mean, Out rstd);
 // dx (+)= rstd (g - [centred] sum(g) / n - x_hat sum(g x_hat) / n), g = gain dy; the sums run over all elements of the
-// group, n is the number of real ones;  dgain (+)= sum of dy x_hat, dbias (+)= sum of dy, per channel over all rows.
+// group, n is the number of real ones; an element of a padded row, which enters no statistics, has dx (+)= rstd g.
+// dgain (+)= sum of dy x_hat, dbias (+)= sum of dy, per channel over all rows.
 void normalize_backward(NormView v, NormRule rule, Mask mask, In x, In gain, In mean, In rstd, In dy, Grad dx,
                         Grad dgain, Grad dbias);
 // The same y with given statistics, one (mean, rstd) a channel, which are constants: dx (+)= gain rstd dy.
@@ -102,8 +103,9 @@ struct AttentionShape {
 void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_sum);
 void attention_backward(AttentionShape s, Dropout drop, In qkv, In y, In log_sum, In dy, Grad dqkv);
 // Rotary positions (Su et al. 2021), halves of a head rotated against one another: for i < D / 2, at position p and
-// angle a = p base^(-i / (D / 2)):  (u_i, u_{i + D/2}) -> (u_i cos a - u_{i + D/2} sin a, u_{i + D/2} cos a + u_i sin a).
-// Acts on q and k of qkv [batch, time, 3 C]; v is copied. Row t has position first + t. The backward rotates by -a.
+// angle a = p base^(-i / (D / 2)):  (u_i, u_{i + D/2}) -> (u_i cos a - u_{i + D/2} sin a, u_{i + D/2} cos a + u_i sin
+// a). D is even. Acts on q and k of qkv [batch, time, 3 C]; v is copied. Row t has position first + t. The backward
+// rotates by -a.
 void rope_forward(AttentionShape s, double base, In qkv, Out rotated);
 void rope_backward(AttentionShape s, double base, In drotated, Grad dqkv);
 
@@ -129,7 +131,7 @@ void cross_entropy_backward(Index vocab, In logits, std::span<const std::int32_t
 double squared_norm(In x);
 struct AdamwStep {
   double lr, beta1, beta2, eps, weight_decay;
-  double grad_scale;               // multiplies the gradient first (clipping)
+  double grad_scale;                // multiplies the gradient first (clipping)
   double correction1, correction2;  // 1 - beta1^t, 1 - beta2^t
 };
 // p *= 1 - lr wd;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / c1) / (sqrt(v / c2) + eps)

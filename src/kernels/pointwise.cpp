@@ -1,0 +1,90 @@
+// Element by element: residual addition, activations, SwiGLU, dropout.
+#include "normlab/base/parallel.h"
+#include "normlab/base/rng.h"
+#include "normlab/kernels/activation.h"
+#include "normlab/kernels/kernels.h"
+
+namespace normlab::inline NORMLAB_REAL::kernels {
+namespace {
+
+// f(i, n) for the n elements from i on, over all of [0, size) in blocks that do not depend on the threads.
+template <class F>
+void for_elements(std::size_t size, Index cost, const F& f) {
+  parallel_blocks(static_cast<Index>(size), cost, [&](Index begin, Index end) { for_lanes(begin, end, f); });
+}
+
+// 1 / (1 - p) in the lanes of elements i, i + 1, ... that are kept, 0 in the others.
+struct DropoutFactor {
+  explicit DropoutFactor(Dropout drop)
+      : key(drop.key), threshold(static_cast<double>(drop.p) * 0x1p32), scale(1 / (1 - drop.p)) {}
+
+  Lanes operator()(Index i) const {
+    Lanes factor{};
+    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+      const std::uint64_t counter = static_cast<std::uint64_t>(i + lane);
+      const std::uint64_t draw = mix(key + (counter + 1) * Random::kStep) >> 32;
+      factor[lane] = static_cast<double>(draw) >= threshold ? scale : Real(0);
+    }
+    return factor;
+  }
+
+  std::uint64_t key;
+  double threshold;
+  Real scale;
+};
+
+}  // namespace
+
+void add_forward(Real scale, In x, In f, Out y) {
+  for_elements(x.size(), 2,
+               [&](Index i, auto n) { store(y.data() + i, scale * load(x.data() + i, n) + load(f.data() + i, n), n); });
+}
+
+void add_backward(Real scale, In dy, Grad dx, Grad df) {
+  for_elements(dy.size(), 2, [&](Index i, auto n) {
+    const Lanes d = load(dy.data() + i, n);
+    if (dx) put(dx, i, scale * d, n);
+    if (df) put(df, i, d, n);
+  });
+}
+
+void activation_forward(Activation act, In z, Out y) {
+  for_elements(z.size(), 40, [&](Index i, auto n) { store(y.data() + i, activate(act, load(z.data() + i, n)), n); });
+}
+
+void activation_backward(Activation act, In z, In dy, Grad dz) {
+  if (!dz) return;
+  for_elements(z.size(), 40, [&](Index i, auto n) {
+    put(dz, i, load(dy.data() + i, n) * activate_derivative(act, load(z.data() + i, n)), n);
+  });
+}
+
+void swiglu_forward(In gate, In up, Out y) {
+  for_elements(gate.size(), 30, [&](Index i, auto n) {
+    const Lanes g = load(gate.data() + i, n);
+    store(y.data() + i, g * sigmoid(g).value * load(up.data() + i, n), n);
+  });
+}
+
+// With s = sigmoid(gate): dgate = dy up (s + gate s'),  dup = dy gate s
+void swiglu_backward(In gate, In up, In dy, Grad dgate, Grad dup) {
+  for_elements(gate.size(), 30, [&](Index i, auto n) {
+    const Lanes g = load(gate.data() + i, n), d = load(dy.data() + i, n);
+    const Sigmoid s = sigmoid(g);
+    if (dgate) put(dgate, i, d * load(up.data() + i, n) * (s.value + g * s.slope), n);
+    if (dup) put(dup, i, d * (g * s.value), n);
+  });
+}
+
+void dropout_forward(Dropout drop, In x, Out y) {
+  const DropoutFactor factor(drop);
+  for_elements(x.size(), 12, [&](Index i, auto n) { store(y.data() + i, load(x.data() + i, n) * factor(i), n); });
+}
+
+void dropout_backward(Dropout drop, In dy, Grad dx) {
+  if (!dx) return;
+  const DropoutFactor factor(drop);
+  for_elements(dy.size(), 12, [&](Index i, auto n) { put(dx, i, load(dy.data() + i, n) * factor(i), n); });
+}
+
+}  // namespace normlab::inline NORMLAB_REAL::kernels
