@@ -1,0 +1,3 @@
+// The linear layer and its matrix products in float.
+#define PRECISION "float"
+#include "gemm_cases.h"
