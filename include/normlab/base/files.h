@@ -1,0 +1,44 @@
+// Whole files in and out, and lines added to a log. Every failure names the path and says what to do: UserError where
+// the path is wrong (it does not exist, it is a directory), SystemError where the system refuses (permission, full
+// disk, I/O).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace normlab {
+
+// All bytes of a file, a pipe or a device.
+std::string read_file(const std::string& path);
+
+// Replaces `path` by the parts, one after another. A reader at any moment, after a crash too, sees the old bytes or the
+// new ones: they go to `path`.normlab-tmp, which is flushed to the disk and renamed. When this throws, the old file is
+// as before and the temporary one is gone. A path that exists and is no regular file (/dev/stdout) is written directly.
+void write_file(const std::string& path, std::span<const std::string_view> parts);
+void write_file(const std::string& path, std::string_view bytes);
+
+// Cuts a file to its first `size` bytes, on the disk too.
+void truncate_file(const std::string& path, std::int64_t size);
+
+// A log of lines. Each line reaches the system before line() returns, so a crash of the program loses none; a line that
+// could not be written whole is taken back.
+class LineWriter {
+ public:
+  enum class Start { empty, append };
+
+  LineWriter(std::string path, Start start);
+  ~LineWriter();
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+
+  void line(std::string_view content);  // without its newline
+  void flush();                         // to the disk
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+}  // namespace normlab

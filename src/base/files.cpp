@@ -1,0 +1,199 @@
+// Whole files in and out, and lines added to a log, by POSIX calls: their error numbers tell what to do.
+#include "normlab/base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "normlab/base/check.h"
+
+namespace normlab {
+namespace {
+
+// `action`: "read", "write".
+[[noreturn]] void fail(std::string_view action, const std::string& path, int error) {
+  const std::string what = text("cannot ", action, " ", path, ": ");
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      if (action == "read") throw UserError(text(what, "there is no such file; check the path"));
+      throw UserError(text(what, "its directory does not exist; create it or choose another path"));
+    case EISDIR:
+      throw UserError(text(what, "it is a directory; name a file"));
+    case ENAMETOOLONG:
+      throw UserError(text(what, "the name is too long for the file system; choose a shorter one"));
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      throw SystemError(text(what, std::generic_category().message(error),
+                             "; free some space or write to another disk, then repeat"));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      throw SystemError(
+          text(what, std::generic_category().message(error), "; change the permissions or choose another path"));
+    default:
+      throw SystemError(text(what, std::generic_category().message(error), "; check the disk"));
+  }
+}
+
+// An open file that closes itself.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) {
+    do file_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    while (file_ < 0 && errno == EINTR);
+  }
+  ~Descriptor() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return file_; }
+  int release() { return std::exchange(file_, -1); }
+
+ private:
+  int file_ = -1;
+};
+
+// 0, or the error number.
+int write_all(int file, std::string_view bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // Linux writes less than 2 GiB at a time
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), std::min(bytes.size(), kMost));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+int write_parts(int file, std::span<const std::string_view> parts) {
+  for (const std::string_view part : parts)
+    if (const int error = write_all(file, part)) return error;
+  return 0;
+}
+
+// A pipe or a terminal cannot be flushed, and says EINVAL or the like: no error there.
+int flush_to_disk(int file) {
+  if (::fsync(file) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP) return 0;
+  return errno;
+}
+
+// The directory's entry after a rename is on the disk once the directory is.
+void flush_directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const Descriptor opened(directory.empty() ? "." : directory, O_RDONLY | O_DIRECTORY);
+  if (opened.number() < 0) return;  // a directory may be writable and not readable; the file itself is safe
+  if (const int error = flush_to_disk(opened.number())) fail("write", path, error);
+}
+
+// A temporary file that is gone unless it was renamed.
+class Temporary {
+ public:
+  explicit Temporary(std::string path) : path_(std::move(path)) {}
+  ~Temporary() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  const std::string& path() const { return path_; }
+  int rename_to(const std::string& target) {
+    if (std::rename(path_.c_str(), target.c_str()) != 0) return errno;
+    path_.clear();
+    return 0;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(path, O_RDONLY);
+  struct stat about {};
+  if (file.number() < 0 || ::fstat(file.number(), &about) != 0) fail("read", path, errno);
+  if (S_ISDIR(about.st_mode)) fail("read", path, EISDIR);
+  // One byte more than the size, so that the end of a file that did not grow is met without another allocation.
+  std::string bytes(S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) + 1 : 1 << 16, '\0');
+  std::size_t length = 0;
+  for (;;) {
+    if (length == bytes.size()) bytes.resize(bytes.size() * 2);
+    const ssize_t n = ::read(file.number(), bytes.data() + length, bytes.size() - length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail("read", path, errno);
+    if (n == 0) break;
+    length += static_cast<std::size_t>(n);
+  }
+  bytes.resize(length);
+  return bytes;
+}
+
+void write_file(const std::string& path, std::span<const std::string_view> parts) {
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(path, ignored);
+  if (exists && std::filesystem::is_directory(path, ignored)) fail("write", path, EISDIR);
+  if (exists && !std::filesystem::is_regular_file(path, ignored)) {
+    const Descriptor file(path, O_WRONLY);
+    if (file.number() < 0) fail("write", path, errno);
+    if (const int error = write_parts(file.number(), parts)) fail("write", path, error);
+    return;
+  }
+  // A symbolic link stays one: the file that it points to is replaced.
+  const std::string target = exists ? std::filesystem::canonical(path, ignored).string() : path;
+  const std::string temporary_path = target + ".normlab-tmp";
+  Descriptor file(temporary_path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (file.number() < 0) fail("write", path, errno);
+  Temporary temporary(temporary_path);
+  int error = write_parts(file.number(), parts);
+  if (!error) error = flush_to_disk(file.number());
+  if (!error && ::close(file.release()) != 0) error = errno;  // a network disk may report a full disk only here
+  if (!error) error = temporary.rename_to(target);
+  if (error) fail("write", path, error);
+  flush_directory_of(target);
+}
+
+void write_file(const std::string& path, std::string_view bytes) { write_file(path, std::span(&bytes, 1)); }
+
+void truncate_file(const std::string& path, std::int64_t size) {
+  const Descriptor file(path, O_WRONLY);
+  struct stat about {};
+  if (file.number() < 0 || ::fstat(file.number(), &about) != 0) fail("read", path, errno);
+  check<DataError>(about.st_size >= size, path, ": holds ", about.st_size, " bytes, but ", size,
+                   " were written to it; the file was changed from outside");
+  if (::ftruncate(file.number(), size) != 0) fail("write", path, errno);
+  if (const int error = flush_to_disk(file.number())) fail("write", path, error);
+}
+
+LineWriter::LineWriter(std::string path, Start start) : path_(std::move(path)) {
+  Descriptor file(path_, O_WRONLY | O_CREAT | O_APPEND | (start == Start::empty ? O_TRUNC : 0));
+  if (file.number() < 0) fail("write", path_, errno);
+  file_ = file.release();
+}
+
+LineWriter::~LineWriter() { ::close(file_); }
+
+void LineWriter::line(std::string_view content) {
+  const off_t before = ::lseek(file_, 0, SEEK_END);
+  std::string whole(content);
+  whole += '\n';
+  const int error = write_all(file_, whole);
+  if (!error) return;
+  if (before >= 0 && ::ftruncate(file_, before) != 0) fail("write", path_, error);
+  fail("write", path_, error);
+}
+
+void LineWriter::flush() {
+  if (const int error = flush_to_disk(file_)) fail("write", path_, error);
+}
+
+}  // namespace normlab
