@@ -1,6 +1,8 @@
 // The free blocks, by size.
 #include "normlab/base/memory.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -56,5 +58,15 @@ void release(void* block, std::size_t bytes) noexcept {
 }
 
 MemoryUse memory_use() { return free_blocks().use; }
+
+double peak_resident_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+  return static_cast<double>(usage.ru_maxrss) / (1 << 20);  // bytes there, units of 1024 bytes elsewhere
+#else
+  return static_cast<double>(usage.ru_maxrss) / (1 << 10);
+#endif
+}
 
 }  // namespace normlab

@@ -22,6 +22,13 @@ std::string general_help() {
   return out + "\n  --version  version, compiler, instruction set, OpenMP\n";
 }
 
+std::string version_text() {
+  const BuildFacts& build = build_facts();
+  return text("normlab ", build.version, build.commit.empty() ? "" : " ", build.commit, "\ncompiler: ", build.compiler,
+              "\nflags: ", build.flags, "\nprocessor: ", instruction_set(),
+              "\nOpenMP: ", build.openmp.empty() ? "none" : build.openmp, '\n');
+}
+
 int run(std::vector<std::string> words) {
   if (words.empty()) {
     print(general_help());

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/machine.h"
+#include "normlab/base/parallel.h"
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/sampler.h"
 

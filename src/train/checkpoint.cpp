@@ -39,9 +39,10 @@ TrainingState state_of(const Safetensors& file) {
     return value.is_null() ? std::nullopt : std::optional<double>(value.real());
   };
   const auto step = parse_int(file.metadata_at("step"));
-  check<DataError>(step.has_value(), file.path(), ": the metadata's step '", file.metadata_at("step"), "' is no number; the file is no checkpoint");
-  return {*step, optional_real("best_loss"), optional_real("last_loss"),
-          json.at("diverging_steps").integer(), json.at("diverged").boolean()};
+  check<DataError>(step.has_value(), file.path(), ": the metadata's step '", file.metadata_at("step"),
+                   "' is no number; the file is no checkpoint");
+  return {*step, optional_real("best_loss"), optional_real("last_loss"), json.at("diverging_steps").integer(),
+          json.at("diverged").boolean()};
 }
 
 }  // namespace

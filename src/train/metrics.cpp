@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "normlab/base/machine.h"
+#include "normlab/base/memory.h"
 #include "normlab/formats/json.h"
 
 namespace normlab {
@@ -130,7 +130,7 @@ void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
   lines_.line(Json::object({{"step", step.step},
                             {"seconds", seconds(start_, now)},
                             {"tokens_per_s", static_cast<double>(tokens_) / seconds(last_, now)},
-                            {"peak_rss_mb", peak_memory_mb()}})
+                            {"peak_rss_mb", peak_resident_mb()}})
                   .line());
   tokens_ = 0;
   last_ = now;

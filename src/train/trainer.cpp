@@ -80,7 +80,7 @@ RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer
     if (control.stop) return finish(*control.stop, control.reason);
   }
   return last == config_.train.steps ? finish(Outcome::trained, "")
-                                    : finish(Outcome::interrupted, text("stopped at step ", last, ", as asked"));
+                                     : finish(Outcome::interrupted, text("stopped at step ", last, ", as asked"));
 }
 
 Trainer::Loss Trainer::forward_backward(std::int64_t step, Probe* probe) const {

@@ -18,4 +18,7 @@ struct MemoryUse {
 };
 MemoryUse memory_use();
 
+// The largest resident memory of the process so far, in 2^20 bytes.
+double peak_resident_mb();
+
 }  // namespace normlab
