@@ -1,0 +1,39 @@
+// A run on disk: its directory, what is written there, and going on from it.
+#pragma once
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "normlab/config/loader.h"
+#include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
+#include "normlab/train/terminal.h"
+
+namespace normlab {
+
+struct RunOptions {
+  std::optional<std::int64_t> stop_at;  // end after so many updates, with a checkpoint
+  bool force = false;                   // replace an existing run
+  const volatile std::sig_atomic_t* interrupted = nullptr;
+};
+
+struct RunResult {
+  RunReport report;
+  std::string directory;
+  std::string summary;  // for the person: outcome, losses beside entropies and floor, what to try next
+};
+
+// A configuration file with overrides, resolved.
+config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides);
+
+// Trains from the start. `name` names the directory where run.dir does not.
+RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal);
+
+// Goes on from the last checkpoint of a run directory. Only train.steps, train.threads, log.*, eval.* and checkpoint.*
+// may change (ConfigError).
+RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
+                     Terminal& terminal);
+
+}  // namespace normlab

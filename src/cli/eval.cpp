@@ -1,0 +1,88 @@
+// normlab eval: the loss of a checkpoint over all of a text.
+#include <cmath>
+#include <numbers>
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/base/machine.h"
+#include "normlab/base/parallel.h"
+#include "normlab/config/loader.h"
+#include "normlab/formats/json.h"
+#include "normlab/train/checkpoint.h"
+#include "normlab/train/evaluate.h"
+
+namespace normlab::cli {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"--data", "FILE", "all of FILE instead of the validation part of the checkpoint's data"},
+    {"--json", "", "one JSON document"},
+};
+
+// The checkpoint's settings; only where the data lies may be told anew.
+RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
+  RunConfig config = checkpoint.config();
+  config::apply_overrides(config, words.overrides());
+  for (const config::Difference& difference : config::differences(checkpoint.config(), config))
+    check<ConfigError>(difference.path.starts_with("data.") || difference.path.starts_with("train.threads"),
+                       "eval: ", difference.path, " cannot change from ", difference.left, " to ", difference.right,
+                       "; a trained model keeps its settings, and only data.* and train.threads can be given");
+  return config;
+}
+
+Dataset data_of(const Checkpoint& checkpoint, const RunConfig& config, const Words& words) {
+  if (const auto file = words.value("--data"))
+    return Dataset::evaluation_of(*file, checkpoint.tokenizer(), config.model.context_length, config.data.documents);
+  Dataset data(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
+               checkpoint.tokenizer());
+  if (data.facts().hash != checkpoint.data_hash())
+    fputs("normlab: warning: the data is not what the model was trained on\n", stderr);
+  return data;
+}
+
+Json json_of(const EvalReport& report, const DataFacts& data) {
+  return Json::object({{"loss", report.loss},
+                       {"loss_second_half", report.loss_second_half},
+                       {"loss_by_position", report.loss_by_position},
+                       {"perplexity", std::exp(report.loss)},
+                       {"bits_per_byte", report.loss / (std::numbers::ln2 * data.bytes_per_token)},
+                       {"tokens", report.targets},
+                       {"unigram", data.unigram},
+                       {"bigram", data.bigram},
+                       {"floor", data.floor}});
+}
+
+std::string text_of(const EvalReport& report, const DataFacts& data) {
+  return text("loss             ", fixed(report.loss, 4), " nats per token over ", report.targets, " tokens\n",
+              "  second half    ", fixed(report.loss_second_half, 4), " (of each window)\n", "perplexity       ",
+              fixed(std::exp(report.loss), 3), "\nbits per byte    ",
+              fixed(report.loss / (std::numbers::ln2 * data.bytes_per_token), 4), "\nunigram entropy  ",
+              fixed(data.unigram, 4), "\nbigram entropy   ", fixed(data.bigram, 4), "\nfloor            ",
+              data.floor ? fixed(*data.floor, 4) : "unknown", "\n");
+}
+
+int run(const Words& words) {
+  const Checkpoint checkpoint(checkpoint_path(words.only_file("CHECKPOINT")));
+  const RunConfig config = changed_config(checkpoint, words);
+  set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
+  flush_denormals(config.train.flush_denormals);
+  const Dataset data = data_of(checkpoint, config, words);
+  const EvalReport report = evaluate(checkpoint.model(), data, data.all_windows());
+  print(words.has("--json") ? json_of(report, data.facts()).indented() + "\n" : text_of(report, data.facts()));
+  return 0;
+}
+
+}  // namespace
+
+const Command eval_command{
+    "eval",
+    "measures the validation loss of a checkpoint",
+    "CHECKPOINT [key=value ...] [--data FILE] [--json]",
+    "CHECKPOINT is a file, or a run directory, which means its last checkpoint. Every token of the validation part of "
+    "the\n"
+    "checkpoint's data is predicted once, in windows side by side.",
+    "  normlab eval runs/shakespeare\n  normlab eval runs/shakespeare/checkpoints/best.safetensors --data other.txt",
+    kOptions,
+    run};
+
+}  // namespace normlab::cli

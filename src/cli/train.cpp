@@ -1,0 +1,86 @@
+// normlab train: a run from a configuration, or one that goes on.
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/train/run.h"
+
+namespace normlab::cli {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"--resume", "RUN", "go on from the last checkpoint of a run directory; takes no CONFIG"},
+    {"--stop-at", "N", "write a checkpoint after N updates and end"},
+    {"--force", "", "replace the directory run.dir, if it holds a run"},
+    {"--print-config", "", "show every key with its value and where it came from; trains nothing"},
+    {"--help-config", "", "list every key with its default, range and meaning"},
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// The first signal lets the step at hand finish; the second ends the program at once.
+void on_signal(int number) {
+  if (interrupted != 0) _exit(128 + number);
+  interrupted = number;
+}
+
+int exit_code(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::trained:
+    case Outcome::stuck:
+      return 0;
+    case Outcome::diverged:
+      return 1;
+    case Outcome::nonfinite:
+      return 3;
+    case Outcome::interrupted:
+      return interrupted == 0 ? 0 : 128 + interrupted;
+  }
+  __builtin_unreachable();
+}
+
+RunResult train(const Words& words, const RunOptions& options, Terminal& terminal) {
+  if (const auto resume = words.value("--resume")) {
+    check<UserError>(words.files().empty(), "train: --resume takes no CONFIG, and there is '",
+                     words.files().empty() ? "" : words.files()[0], "'; the run has its own");
+    return resume_run(*resume, words.overrides(), options, terminal);
+  }
+  const std::string& path = words.only_file("CONFIG");
+  return start_run(load_run_config(path, words.overrides()).config, std::filesystem::path(path).stem().string(),
+                   options, terminal);
+}
+
+int run(const Words& words) {
+  if (words.has("--help-config")) return print(config::help_config<RunConfig>()), 0;
+  if (words.has("--print-config"))
+    return print(config::print_config(load_run_config(words.only_file("CONFIG"), words.overrides()))), 0;
+  RunOptions options;
+  options.stop_at = words.integer("--stop-at", 1);
+  options.force = words.has("--force");
+  options.interrupted = &interrupted;
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  Terminal terminal = Terminal::standard_error();
+  const RunResult result = train(words, options, terminal);
+  print(result.summary);
+  return exit_code(result.report.outcome);
+}
+
+}  // namespace
+
+const Command train_command{
+    "train",
+    "trains a model from a configuration",
+    "CONFIG [key=value ...]  |  --resume RUN [key=value ...]",
+    "Writes a run directory (runs/NAME) with config.yaml, run.json, metrics.jsonl, timing.jsonl and checkpoints.\n"
+    "key=value changes a setting of the file: model.norm=rms optimizer.lr=3e-4\n"
+    "Exit codes: 0 done, 1 diverged, 2 wrong input, 3 a value that is not finite, 4 the system refused, 130 Ctrl-C.",
+    "  normlab train configs/tiny.yaml model.norm=rms train.steps=500\n"
+    "  normlab train configs/shakespeare.yaml data.source=input.txt",
+    kOptions,
+    run};
+
+}  // namespace normlab::cli

@@ -1,0 +1,156 @@
+// Putting a run together: data, model, observers, files; and its summary.
+#include "normlab/train/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "normlab/base/files.h"
+#include "normlab/base/machine.h"
+#include "normlab/base/parallel.h"
+#include "normlab/train/metrics.h"
+#include "normlab/train/observers.h"
+#include "normlab/train/trainer.h"
+#include "run_directory.h"
+#include "start_report.h"
+
+namespace normlab {
+namespace {
+
+Team assemble_team(const TrainConfig& config, Terminal& terminal) {
+  const ThreadLimit allowed = allowed_threads();
+  Team team{allowed.count, 1, allowed.source};
+  if (config.threads) {
+    team.asked = static_cast<int>(*config.threads);
+    team.source = "train.threads";
+    if (team.asked > allowed.count)
+      terminal.line(text("warning: train.threads asks for ", team.asked, " threads where ", allowed.count, " may run (",
+                         allowed.source, "); more are slower"));
+  }
+  set_threads(team.asked);
+  flush_denormals(config.flush_denormals);
+  team.measured = measured_threads();
+  return team;
+}
+
+// What a run consists of once its directory, configuration and starting point are known.
+struct Run {
+  RunConfig config;
+  std::string directory;
+  Team team;
+  const Dataset& data;
+  const Gpt& model;
+  Optimizer& optimizer;
+  TrainingState state;
+
+  RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
+};
+
+bool is_stuck(const RunReport& report, const DataFacts& data) {
+  return report.outcome == Outcome::trained && report.last_eval &&
+         !(report.last_eval->loss <= (data.unigram + data.bigram) / 2);
+}
+
+RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
+  const RunRecord record{config, data.facts(), model.store().parameter_count(), team, utc_now()};
+  write_run_record(directory, record, std::nullopt);
+  LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
+
+  const std::int64_t first = state.step;
+  const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));
+  Progress progress(terminal, config, data, model, first);
+  InitialLossWatch initial_loss(terminal, config, model.vocab_size());
+  MetricsLog metrics_log(metrics, data.facts().bytes_per_token, data.facts().floor);
+  TimingLog timing_log(timing, config.log.every);
+  DivergenceWatch divergence(model.vocab_size(), state, config.train.stop_on_divergence);
+  Checkpointer checkpointer(
+      text(directory, "/checkpoints"), config.checkpoint, last, state, [&](const std::string& path) {
+        save_checkpoint(path, config, data.tokenizer(), data.facts().hash, state, model, optimizer);
+      });
+  std::vector<Observer*> observers;
+  std::optional<LayersLog> layers;
+  if (config.log.layers_every > 0)
+    observers.push_back(&layers.emplace(metrics, config.log.layers_every, config.model.n_layers));
+  observers.insert(observers.end(), {&metrics_log, &timing_log, &initial_loss, &progress, &divergence});
+  std::optional<InterruptWatch> interrupt;
+  if (options.interrupted) observers.push_back(&interrupt.emplace(*options.interrupted));
+  observers.push_back(&checkpointer);  // last: it saves what the others have noted
+
+  Trainer trainer(config, data, model, optimizer);
+  RunResult result{trainer.run(first, last, observers), directory, {}};
+  RunReport& report = result.report;
+  if (is_stuck(report, data.facts())) {
+    report.outcome = Outcome::stuck;
+    report.reason = "the last validation loss lies above the mean of the unigram and bigram entropies";
+  }
+  if (state.diverged) report.outcome = Outcome::diverged;
+  write_run_record(directory, record, report);
+  result.summary = summary_of(report, directory, config, data.facts());
+  return result;
+}
+
+}  // namespace
+
+config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
+  auto resolved = config::load_config<RunConfig>(path, overrides);
+  resolved.config.resolve();
+  return resolved;
+}
+
+RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
+  const Team team = assemble_team(config.train, terminal);
+  const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
+  const Dataset data(config.data, config.model.context_length, seed);
+  const Gpt model(config.model, data.tokenizer().vocab_size(), seed);
+  Optimizer optimizer(config.optimizer, model.store());
+
+  const std::string directory = claim_directory(config.run.dir, name, options.force);
+  config.run.dir = directory;
+  write_file(text(directory, "/config.yaml"), config::dump(config));
+  terminal.line(start_report(config, data.facts(), model, team));
+  return Run{config, directory, team, data, model, optimizer, {}}.go(options, LineWriter::Start::empty, terminal);
+}
+
+RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
+                     Terminal& terminal) {
+  const std::string config_path = text(directory, "/config.yaml");
+  check<UserError>(std::filesystem::exists(config_path), directory,
+                   ": --resume takes the directory of a run, and this one holds no config.yaml");
+  RunConfig config = load_run_config(config_path, {}).config;
+  const RunConfig before = config;
+  config::apply_overrides(config, overrides);
+  for (const config::Difference& difference : config::differences(before, config)) {
+    const std::string_view path = difference.path;
+    check<ConfigError>(
+        path == "train.steps" || path == "train.threads" || path.starts_with("log.") || path.starts_with("eval.") ||
+            path.starts_with("checkpoint."),
+        "--resume: ", path, " cannot change from ", difference.left, " to ", difference.right,
+        "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
+  }
+  const Checkpoint checkpoint(checkpoint_path(directory));
+  check<ConfigError>(checkpoint.state().step <= config.train.steps, "--resume: ", checkpoint.path(), " is at step ",
+                     checkpoint.state().step, ", beyond train.steps = ", config.train.steps,
+                     "; give a larger train.steps");
+  const Team team = assemble_team(config.train, terminal);
+  const Dataset data(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
+                     checkpoint.tokenizer());
+  if (data.facts().hash != checkpoint.data_hash())
+    terminal.line(text("warning: the data is not what the run began with (hash ", data.facts().hash, ", was ",
+                       checkpoint.data_hash(), "); the resumed run will not equal an unbroken one"));
+  const Gpt model = checkpoint.model();
+  Optimizer optimizer(config.optimizer, model.store());
+  checkpoint.restore(optimizer);
+
+  write_file(config_path, config::dump(config));
+  for (const char* log : {"/metrics.jsonl", "/timing.jsonl"}) {
+    const std::string path = directory + log;
+    if (std::filesystem::exists(path)) truncate_file(path, kept_length(read_file(path), checkpoint.state().step, path));
+  }
+  terminal.line(text("going on from ", checkpoint.path()));
+  terminal.line(start_report(config, data.facts(), model, team));
+  return Run{config, directory, team, data, model, optimizer, checkpoint.state()}.go(options, LineWriter::Start::append,
+                                                                                     terminal);
+}
+
+}  // namespace normlab

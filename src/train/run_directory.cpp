@@ -1,0 +1,89 @@
+// Claiming a directory, and run.json.
+#include "run_directory.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "normlab/base/check.h"
+#include "normlab/base/files.h"
+#include "normlab/base/machine.h"
+#include "normlab/formats/json.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  check<SystemError>(!error, path.string(), ": the directory cannot be made: ", error.message(),
+                     "; give another run.dir, or run where you may write");
+}
+
+fs::path first_free(const std::string& name) {
+  for (int number = 1;; ++number) {
+    const fs::path path = fs::path("runs") / (number == 1 ? name : text(name, '-', number));
+    if (!fs::exists(path)) return path;
+  }
+}
+
+}  // namespace
+
+std::string claim_directory(const std::optional<std::string>& wanted, const std::string& name, bool force) {
+  const fs::path path = wanted ? fs::path(*wanted) : first_free(name);
+  if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path))) {
+    check<UserError>(force, path.string(), ": run.dir exists; give another one, or --force to replace the run in it");
+    check<UserError>(
+        fs::exists(path / "run.json"), path.string(),
+        ": --force replaces only the directory of a run, and this one holds no run.json; give another run.dir");
+    std::error_code error;
+    fs::remove_all(path, error);
+    check<SystemError>(!error, path.string(), ": the old run cannot be removed: ", error.message());
+  }
+  make_directories(path / "checkpoints");
+  return path.string();
+}
+
+std::string utc_now() {
+  using namespace std::chrono;
+  const auto now = floor<seconds>(system_clock::now());
+  const auto day = floor<days>(now);
+  const year_month_day date(day);
+  const hh_mm_ss time(now - day);
+  const auto two = [](auto n) { return text(n < 10 ? "0" : "", static_cast<std::int64_t>(n)); };
+  return text(static_cast<int>(date.year()), '-', two(static_cast<unsigned>(date.month())), '-',
+              two(static_cast<unsigned>(date.day())), 'T', two(time.hours().count()), ':', two(time.minutes().count()),
+              ':', two(time.seconds().count()), 'Z');
+}
+
+void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report) {
+  const BuildFacts& build = build_facts();
+  Json json = Json::object({
+      {"version", build.version},
+      {"commit", build.commit},
+      {"seed", record.config.seed},
+      {"threads_asked", record.team.asked},
+      {"threads", record.team.measured},
+      {"threads_source", record.team.source},
+      {"flush_denormals", record.config.train.flush_denormals},
+      {"compiler", build.compiler},
+      {"flags", build.flags},
+      {"instruction_set", instruction_set()},
+      {"data_hash", record.data.hash},
+      {"train_tokens", record.data.train_tokens},
+      {"validation_tokens", record.data.validation_tokens},
+      {"unigram", record.data.unigram},
+      {"bigram", record.data.bigram},
+      {"floor", record.data.floor},
+      {"parameters", record.parameters},
+      {"start", record.start},
+      {"end", report ? Json(utc_now()) : Json()},
+      {"outcome", report ? Json(config::to_string(report->outcome)) : Json("running")},
+      {"step", report ? Json(report->step) : Json()},
+      {"reason", report ? Json(report->reason) : Json()},
+  });
+  write_file(text(directory, "/run.json"), json.indented() + "\n");
+}
+
+}  // namespace normlab

@@ -1,0 +1,35 @@
+// The directory of a run: claimed for a new one, and its record run.json.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "normlab/data/dataset.h"
+#include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
+
+namespace normlab {
+
+// Makes the directory of a new run: `wanted`, or the first free of runs/NAME, runs/NAME-2, ... One that exists is
+// replaced by `force` if it holds a run.json; otherwise UserError.
+std::string claim_directory(const std::optional<std::string>& wanted, const std::string& name, bool force);
+
+// How many threads were asked for and what said so, and how many really ran.
+struct Team {
+  int asked = 1, measured = 1;
+  std::string source;
+};
+
+struct RunRecord {
+  const RunConfig& config;
+  const DataFacts& data;
+  Index parameters = 0;
+  Team team;
+  std::string start;  // UTC, as 2026-01-31T12:00:00Z
+};
+
+std::string utc_now();
+// `report` is empty while the run goes on.
+void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report);
+
+}  // namespace normlab

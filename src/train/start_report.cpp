@@ -1,0 +1,100 @@
+// Texts about a run.
+#include "start_report.h"
+
+#include <cmath>
+
+#include "normlab/optim/optimizer.h"
+
+namespace normlab {
+namespace {
+
+std::string unit(const DataConfig& data) { return data.tokenizer == "char" ? "character" : "token"; }
+
+std::string equation_of(const ModelConfig& model) {
+  const std::string norm(model.norm == NormKind::none ? "" : config::to_string(model.norm));
+  switch (norm.empty() ? Placement::none : model.placement) {
+    case Placement::pre:
+      return text("x + f(", norm, "(x))");
+    case Placement::post:
+      return text(norm, "(x + f(x))");
+    case Placement::none:
+      return "x + f(x)";
+  }
+  __builtin_unreachable();
+}
+
+std::string decay_line(const ParameterStore& store, double weight_decay) {
+  Index decayed = 0, tensors = 0;
+  for (const Named& parameter : store.parameters())
+    if (is_decayed(parameter.tensor)) {
+      decayed += parameter.tensor.shape().numel();
+      ++tensors;
+    }
+  if (weight_decay == 0) return "weight decay off";
+  return text("weight decay ", weight_decay, " on ", decayed, " parameters in ", tensors,
+              " tensors of rank 2, none on the other ", store.parameter_count() - decayed, " (gains, biases)");
+}
+
+std::string warnings_of(const RunConfig& config, const DataFacts& data) {
+  std::string out;
+  if (config.optimizer.name == OptimizerKind::adamw && config.optimizer.lr > 1)
+    out +=
+        text("\nwarning: optimizer.lr = ", config.optimizer.lr, " is far above what adamw trains with (1e-4 to 1e-2)");
+  if (config.schedule.warmup_steps > config.train.steps)
+    out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
+  if (spec_of(config.model.norm).running)
+    out +=
+        "\nnote: batch norm sees later positions and other samples while it trains; evaluation uses running averages";
+  const double passes = static_cast<double>(config.train.steps * config.train.batch_size *
+                                            config.train.grad_accumulation * config.model.context_length) /
+                        static_cast<double>(std::max<Index>(1, data.train_tokens));
+  return out + text("\n", fixed(passes, 2), " passes over the training data");
+}
+
+}  // namespace
+
+std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team) {
+  const ModelConfig& m = config.model;
+  std::string out =
+      text("data: ", config.data.source, ", ", data.train_tokens, " tokens to train on, ", data.validation_tokens,
+           " to validate, vocabulary ", model.vocab_size(), "\nvalidation entropy in nats per ", unit(config.data),
+           ": unigram ", fixed(data.unigram, 3), ", bigram ", fixed(data.bigram, 3));
+  if (data.floor) out += text(", floor ", fixed(*data.floor, 3));
+  out += text("\nmodel: ", m.n_layers, " layers, d_model ", m.d_model, ", ", m.n_heads, " heads, context ",
+              m.context_length, ", ", model.store().parameter_count(), " parameters; each sublayer: ", equation_of(m));
+  out += text("\nupdates: ", config::to_string(config.optimizer.name), ", lr ", config.optimizer.lr, ", warmup ",
+              config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
+              decay_line(model.store(), config.optimizer.weight_decay));
+  out += text("\nthreads: ", team.measured, " (", team.source, ")");
+  out += warnings_of(config, data);
+  if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);
+  return out;
+}
+
+void InitialLossWatch::on_step_end(const StepReport& step, const EvalReport*, RunControl&) {
+  const double expected = std::log(static_cast<double>(vocab_size_));
+  if (step.step != 1 || step.loss <= 1.05 * expected) return;
+  terminal_.line(text("warning: the loss before the first update is ", fixed(step.loss, 2), ", ln V is ",
+                      fixed(expected, 2), ": the initial logits are not near 0 (model.init is ",
+                      config::to_string(config_.model.init),
+                      config_.model.tie_embeddings ? ", and the head is the embedding" : "", ")"));
+}
+
+std::string summary_of(const RunReport& report, const std::string& directory, const RunConfig& config,
+                       const DataFacts& data) {
+  std::string out = text("outcome: ", config::to_string(report.outcome), " after ", report.step, " steps");
+  if (!report.reason.empty()) out += text(": ", report.reason);
+  if (report.last_eval) {
+    out += text("\nvalidation loss: ", fixed(report.last_eval->loss, 4), " nats per ", unit(config.data),
+                ", over the second half of each window ", fixed(report.last_eval->loss_second_half, 4));
+    if (data.floor)
+      out += text("\nbest possible:   ", fixed(*data.floor, 4), " (the text's own -ln p; a window's first ",
+                  unit(config.data), "s have no history)");
+    out += text("\nfor comparison:  ", fixed(data.bigram, 4), " bigram, ", fixed(data.unigram, 4), " unigram entropy");
+  }
+  out += text("\nrun: ", directory);
+  if (report.outcome == Outcome::interrupted) return out + text("\nnext: normlab train --resume ", directory, '\n');
+  return out + text("\nnext: normlab sample ", directory, " --tokens 300\n      normlab eval ", directory, '\n');
+}
+
+}  // namespace normlab

@@ -1,0 +1,34 @@
+// What a run tells before it starts and after it ended, and the look at its first loss.
+#pragma once
+
+#include <string>
+
+#include "normlab/data/dataset.h"
+#include "normlab/nn/gpt.h"
+#include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
+#include "normlab/train/terminal.h"
+#include "run_directory.h"
+
+namespace normlab {
+
+// Data, model, threads, what is decayed, and warnings about implausible settings.
+std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team);
+
+std::string summary_of(const RunReport& report, const std::string& directory, const RunConfig& config,
+                       const DataFacts& data);
+
+// A model that knows nothing has a loss of ln V; an initialisation that is far above it starts by unlearning.
+class InitialLossWatch : public Observer {
+ public:
+  InitialLossWatch(Terminal& terminal, const RunConfig& config, Index vocab_size)
+      : terminal_(terminal), config_(config), vocab_size_(vocab_size) {}
+  void on_step_end(const StepReport& step, const EvalReport*, RunControl&) override;
+
+ private:
+  Terminal& terminal_;
+  const RunConfig& config_;
+  Index vocab_size_;
+};
+
+}  // namespace normlab
