@@ -169,7 +169,8 @@ Yaml YamlScanner::plain(bool in_flow) {
     step();
   }
   node.text.resize(kept);
-  if (kept == 0 || (node.text == "-" && in_flow)) fail(node.at, "a value is expected, not '", rest_of_line(), "'");
+  if (kept == 0 || (in_flow && (node.text == "-" || node.text == "?")))
+    fail(node.at, "a value is expected, not '", kept == 0 ? rest_of_line() : node.text, "'");
   node.kind = core_null(node.text) ? Yaml::Kind::null : Yaml::Kind::scalar;
   return node;
 }
@@ -251,7 +252,7 @@ void YamlScanner::escape(Yaml& node) {
     if ((code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) fail(start, "an escape that is no Unicode character");
     append_utf8(node.text, code);
   } else {
-    fail(start, "this escape is unknown; write \\ for a backslash");
+    fail(start, "this escape is unknown; write \\\\ for a backslash");
   }
 }
 
