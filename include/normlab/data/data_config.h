@@ -1,0 +1,29 @@
+// The settings under `data.`: what text is trained on, how it becomes tokens, and how tokens become rows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "normlab/config/fields.h"
+
+namespace normlab {
+
+enum class Documents { stream, lines };
+
+inline constexpr config::Range kInsideUnit{.low = 0, .high = 1, .low_open = true, .high_open = true};  // (0, 1)
+
+struct DataConfig : config::Fields {
+  FIELD(std::string, source, "tales", config::any_value,
+        "tales, markov, copy or brackets (built in, with a known floor), or the path of a UTF-8 text file")
+  FIELD(std::int64_t, size, 1000000, config::at_least(1), "characters of a built-in corpus")
+  FIELD(int, order, 3, config::between(0, 5), "order of the markov corpus: how many characters the next one depends on")
+  FIELD(std::optional<std::string>, validation, std::nullopt, config::any_value,
+        "path of a text file to validate on; without it, the last part of the data")
+  FIELD(double, val_fraction, 0.1, kInsideUnit, "the last part of the data, kept for validation and never trained on")
+  FIELD(std::string, tokenizer, "char", config::any_value, "char (one token a character) or byte")
+  FIELD(Documents, documents, Documents::stream, config::any_value,
+        "stream: windows over one token stream; lines: a document is its line, padded on the right")
+};
+
+}  // namespace normlab

@@ -1,0 +1,28 @@
+// UTF-8, byte by byte and independent of any locale (RFC 3629: no surrogates, no overlong forms, at most U+10FFFF).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace normlab {
+
+// One step over UTF-8. `length` bytes belong together: those of the character, or of the longest start of one that
+// cannot go on (Unicode 15, section 3.9: each becomes one U+FFFD). `incomplete`: the text ends within a character.
+struct Utf8Step {
+  enum Status { valid, invalid, incomplete } status;
+  char32_t code_point;
+  int length;
+};
+
+// The character at the start of `s` (not empty).
+Utf8Step utf8_step(std::string_view s);
+
+void append_utf8(std::string& out, char32_t code_point);
+
+// "U+03A9"
+std::string code_point_name(char32_t code_point);
+
+inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+}  // namespace normlab

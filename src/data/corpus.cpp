@@ -1,0 +1,25 @@
+// The built-in corpora by name.
+#include "normlab/data/corpus.h"
+
+#include "normlab/base/check.h"
+#include "probes.h"
+#include "tales.h"
+
+namespace normlab {
+
+const std::vector<std::string>& corpus_names() {
+  static const std::vector<std::string> names{"tales", "markov", "copy", "brackets"};
+  return names;
+}
+
+std::unique_ptr<Corpus> make_corpus(std::string_view name, int order, std::uint64_t seed) {
+  if (name == "tales") return make_tales(seed);
+  if (name == "markov") return make_markov(order, seed);
+  if (name == "copy") return make_copy(seed);
+  if (name == "brackets") return make_brackets(seed);
+  const std::string near = nearest(name, corpus_names());
+  throw ConfigError(text("'", name, "' is not one of the built-in corpora ", join(corpus_names(), " "),
+                         near.empty() ? "" : "; did you mean '", near, near.empty() ? "" : "'?"));
+}
+
+}  // namespace normlab

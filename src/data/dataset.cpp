@@ -1,0 +1,226 @@
+// Tokens in two parts, what is known about them, and the rows that training and evaluation take from them.
+#include "normlab/data/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "normlab/base/check.h"
+#include "normlab/base/rng.h"
+#include "texts.h"
+
+namespace normlab {
+namespace {
+
+Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
+  if (config.tokenizer == "byte") return Tokenizer::bytes();
+  if (config.tokenizer == "char") {
+    const NamedText both[] = {texts.train(), texts.validation()};
+    return Tokenizer::characters(both);
+  }
+  const std::vector<std::string> choices{"char", "byte"};
+  const std::string near = nearest(config.tokenizer, choices);
+  throw ConfigError(text("data.tokenizer: '", config.tokenizer, "' is not one of char byte",
+                         near.empty() ? "" : "; did you mean '", near, near.empty() ? "" : "'?"));
+}
+
+// FNV-1a of both texts, each followed by its length, so that moving the border between them changes the hash.
+std::string hash_of(const Texts& texts) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001B3u; };
+  for (const std::string_view part : {texts.train().text, texts.validation().text}) {
+    for (const char c : part) add(static_cast<unsigned char>(c));
+    for (std::size_t i = 0; i < 8; ++i) add(static_cast<unsigned char>(part.size() >> (8 * i)));
+  }
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
+  return digits;
+}
+
+// n ln n, the piece that entropies of counts are made of.
+double n_log_n(Index n) { return n > 0 ? static_cast<double>(n) * std::log(static_cast<double>(n)) : 0.0; }
+
+// H1 = ln N - sum_a n_a ln n_a / N
+double unigram_entropy(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
+  std::vector<Index> counts(static_cast<std::size_t>(vocab));
+  for (const std::int32_t id : tokens) ++counts[static_cast<std::size_t>(id)];
+  double sum = 0;
+  for (const Index n : counts) sum += n_log_n(n);
+  const auto total = static_cast<Index>(tokens.size());
+  return total > 0 ? (n_log_n(total) - sum) / static_cast<double>(total) : 0.0;
+}
+
+// H2 = (sum_a n_a ln n_a - sum_ab n_ab ln n_ab) / (N - 1) over the N - 1 pairs ab, n_a those that begin with a.
+double bigram_entropy(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
+  if (tokens.size() < 2) return 0;
+  const std::size_t pairs = tokens.size() - 1;
+  // The second tokens of all pairs, sorted by their first token: counted, then placed.
+  std::vector<std::size_t> end(static_cast<std::size_t>(vocab) + 1);
+  for (std::size_t i = 0; i < pairs; ++i) ++end[static_cast<std::size_t>(tokens[i]) + 1];
+  for (std::size_t a = 1; a < end.size(); ++a) end[a] += end[a - 1];
+  std::vector<std::int32_t> second(pairs);
+  const std::vector<std::size_t> begin = end;
+  std::vector<std::size_t> next = begin;
+  for (std::size_t i = 0; i < pairs; ++i) second[next[static_cast<std::size_t>(tokens[i])]++] = tokens[i + 1];
+  std::vector<Index> counts(static_cast<std::size_t>(vocab));
+  double sum = 0;
+  for (std::size_t a = 0; a + 1 < begin.size(); ++a) {
+    sum += n_log_n(static_cast<Index>(begin[a + 1] - begin[a]));
+    for (std::size_t i = begin[a]; i < begin[a + 1]; ++i) ++counts[static_cast<std::size_t>(second[i])];
+    for (std::size_t i = begin[a]; i < begin[a + 1]; ++i) {
+      Index& n = counts[static_cast<std::size_t>(second[i])];
+      sum -= n_log_n(n);
+      n = 0;
+    }
+  }
+  return sum / static_cast<double>(pairs);
+}
+
+// The mean of -ln p over the targets of the windows. Built-in corpora are ASCII: a token is a character.
+double mean_over_targets(const std::vector<double>& nats, std::span<const Window> windows) {
+  double sum = 0;
+  Index count = 0;
+  for (const Window& window : windows)
+    for (Index i = 1; i <= window.targets; ++i, ++count) sum += nats[static_cast<std::size_t>(window.start + i)];
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+}
+
+// One window a line: its tokens, the newline included, at most context_length + 1 of them. Lines without a target
+// (empty ones, or a single character that ends the text) are left out.
+std::vector<Window> windows_by_line(const std::vector<std::int32_t>& tokens, std::int32_t newline, Index context) {
+  std::vector<Window> windows;
+  const auto n = static_cast<Index>(tokens.size());
+  for (Index start = 0, i = 0; i < n; ++i) {
+    if (tokens[static_cast<std::size_t>(i)] != newline && i + 1 < n) continue;
+    if (i > start) windows.push_back({start, std::min(i - start, context)});
+    start = i + 1;
+  }
+  return windows;
+}
+
+}  // namespace
+
+Dataset Dataset::load(const DataConfig& config, Index context_length, std::uint64_t seed,
+                      const std::optional<Tokenizer>& tokenizer) {
+  const Texts texts = read_texts(config, seed);
+  Dataset data(texts, tokenizer ? *tokenizer : tokenizer_for(config, texts), config.documents, context_length, seed);
+  if (config.documents == Documents::lines) {
+    check<DataError>(!data.train_documents_.empty(), texts.first_name,
+                     ": no line of the training part has two characters or more; data.documents=lines needs some");
+    check<DataError>(!data.validation_documents_.empty(), texts.validation().name,
+                     ": no line of the validation part has two characters or more; give more text, or a larger "
+                     "data.val_fraction");
+    return data;
+  }
+  const std::string least = text(" tokens to train on, but a window takes ", context_length + 1,
+                                 " (model.context_length + 1); give more text, or lower model.context_length");
+  check<DataError>(data.facts_.train_tokens > context_length, texts.first_name, ": there are ",
+                   data.facts_.train_tokens, least);
+  check<DataError>(data.facts_.validation_tokens >= 2, texts.validation().name, ": there are ",
+                   data.facts_.validation_tokens,
+                   " tokens to validate on, but a window takes at least 2; give more text, or a larger "
+                   "data.val_fraction");
+  return data;
+}
+
+Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokenizer, Index context_length,
+                               Documents documents) {
+  Texts texts;
+  texts.first_name = text("'", path, "'");
+  texts.first = read_text_file(path, texts.first_name);
+  Dataset data(texts, tokenizer, documents, context_length, 0);
+  check<DataError>(!data.all_windows().empty(), texts.first_name, ": there are ", data.facts_.validation_tokens,
+                   " tokens and no target among them; give more text");
+  return data;
+}
+
+Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, Documents documents, Index context_length,
+                 std::uint64_t seed)
+    : documents_(documents),
+      context_length_(context_length),
+      seed_(seed),
+      tokenizer_(tokenizer),
+      train_(tokenizer.encode(texts.train().text, texts.train().name)),
+      validation_(tokenizer.encode(texts.validation().text, texts.validation().name)) {
+  if (documents == Documents::lines) {
+    train_documents_ = windows_by_line(train_, tokenizer.newline(), context_length);
+    validation_documents_ = windows_by_line(validation_, tokenizer.newline(), context_length);
+  }
+  facts_.hash = hash_of(texts);
+  facts_.train_tokens = static_cast<Index>(train_.size());
+  facts_.validation_tokens = static_cast<Index>(validation_.size());
+  facts_.unigram = unigram_entropy(validation_, tokenizer.vocab_size());
+  facts_.bigram = bigram_entropy(validation_, tokenizer.vocab_size());
+  if (!validation_.empty())
+    facts_.bytes_per_token =
+        static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_.size());
+  if (texts.corpus) {
+    facts_.entropy_rate = texts.corpus->entropy_rate();
+    if (!texts.separate) facts_.floor = mean_over_targets(texts.corpus->nats(texts.first, texts.split), all_windows());
+  }
+}
+
+Batch Dataset::train_batch(Index step, Index micro_batch, Index rows) const {
+  const Random random =
+      Random(seed_, "data.rows").sub(static_cast<std::uint64_t>(step)).sub(static_cast<std::uint64_t>(micro_batch));
+  std::vector<Window> windows;
+  for (Index row = 0; row < rows; ++row) {
+    Random draw = random.sub(static_cast<std::uint64_t>(row));
+    if (documents_ == Documents::lines) {
+      windows.push_back(train_documents_[draw.below(train_documents_.size())]);
+    } else {
+      const Index starts = facts_.train_tokens - context_length_;
+      windows.push_back({static_cast<Index>(draw.below(static_cast<std::uint64_t>(starts))), context_length_});
+    }
+  }
+  return batch_of(train_, windows);
+}
+
+std::vector<Window> Dataset::spread_windows(Index count) const {
+  std::vector<Window> windows;
+  if (documents_ == Documents::lines) {
+    const auto documents = static_cast<Index>(validation_documents_.size());
+    count = std::min(count, documents);
+    for (Index i = 0; i < count; ++i)
+      windows.push_back(validation_documents_[static_cast<std::size_t>(i * documents / count)]);
+    return windows;
+  }
+  const Index targets = facts_.validation_tokens - 1;
+  if (targets < context_length_) return all_windows();
+  count = std::min(count, targets / context_length_);
+  for (Index i = 0; i < count; ++i)
+    windows.push_back({count > 1 ? i * (targets - context_length_) / (count - 1) : 0, context_length_});
+  return windows;
+}
+
+std::vector<Window> Dataset::all_windows() const {
+  if (documents_ == Documents::lines) return validation_documents_;
+  std::vector<Window> windows;
+  const Index targets = facts_.validation_tokens - 1;
+  for (Index start = 0; start < targets; start += context_length_)
+    windows.push_back({start, std::min(context_length_, targets - start)});
+  return windows;
+}
+
+Batch Dataset::validation_batch(std::span<const Window> windows) const { return batch_of(validation_, windows); }
+
+Batch Dataset::batch_of(const std::vector<std::int32_t>& tokens, std::span<const Window> windows) const {
+  Batch batch;
+  batch.rows = static_cast<Index>(windows.size());
+  batch.time = context_length_;
+  const auto places = static_cast<std::size_t>(batch.rows * batch.time);
+  batch.tokens.assign(places, 0);
+  batch.targets.assign(places, kIgnore);
+  const bool padded =
+      std::any_of(windows.begin(), windows.end(), [&](const Window& w) { return w.targets < context_length_; });
+  if (padded) batch.valid.assign(places, 0);
+  for (Index row = 0; row < batch.rows; ++row) {
+    const Window& window = windows[static_cast<std::size_t>(row)];
+    const auto from = tokens.begin() + window.start;
+    std::copy_n(from, window.targets, batch.tokens.begin() + row * batch.time);
+    std::copy_n(from + 1, window.targets, batch.targets.begin() + row * batch.time);
+    if (padded) std::fill_n(batch.valid.begin() + row * batch.time, window.targets, std::uint8_t{1});
+  }
+  return batch;
+}
+
+}  // namespace normlab

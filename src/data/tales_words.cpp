@@ -1,0 +1,152 @@
+// The words of the tales. A list that is remembered has beside each word what must agree with it.
+#include "tales.h"
+
+namespace normlab {
+namespace {
+
+const std::vector<Rule> kRemembered{
+    {"name/he/him/his",
+     {"Otto/he/him/his",   "Bruno/he/him/his",  "Emil/he/him/his",   "Jonas/he/him/his",  "Felix/he/him/his",
+      "Hugo/he/him/his",   "Anton/he/him/his",  "Karl/he/him/his",   "Leo/he/him/his",    "Max/he/him/his",
+      "Mila/she/her/her",  "Greta/she/her/her", "Clara/she/her/her", "Ida/she/her/her",   "Nora/she/her/her",
+      "Lotte/she/her/her", "Wanda/she/her/her", "Tilda/she/her/her", "Paula/she/her/her", "Rosa/she/her/her"}},
+    {"trade", {"miller",  "weaver",  "shepherd",   "baker",     "potter",     "tailor",  "gardener",
+               "fiddler", "cobbler", "beekeeper",  "carpenter", "painter",    "hunter",  "cook",
+               "sailor",  "barber",  "clockmaker", "poet",      "woodcutter", "ferryman"}},
+    {"place",
+     {"mill", "bridge", "hill", "well", "church", "river", "forest", "lake", "orchard", "castle", "marsh", "gate",
+      "tower", "harbour", "meadow", "quarry"}},
+    // A thing, and what it does of its own accord.
+    {"thing/did", {"bell/rang",        "lantern/glowed",   "flute/sang",    "key/turned",     "mirror/gleamed",
+                   "drum/rumbled",     "compass/trembled", "teapot/hummed", "clock/chimed",   "candle/flickered",
+                   "feather/danced",   "ring/sparkled",    "spoon/hopped",  "wheel/spun",     "pebble/shone",
+                   "music box/played", "kettle/whistled",  "broom/flew",    "hammer/knocked", "umbrella/opened"}},
+    // An animal, its voice, and where it lives.
+    {"animal/cried/home",
+     {"fox/barked/den",     "owl/hooted/tree",          "mouse/squeaked/hole",    "raven/croaked/nest",
+      "cat/meowed/barn",    "goat/bleated/stable",      "bear/growled/cave",      "wolf/howled/lair",
+      "duck/quacked/pond",  "hedgehog/snuffled/burrow", "squirrel/chattered/oak", "toad/grumbled/ditch",
+      "goose/honked/yard",  "bee/buzzed/hive",          "sparrow/chirped/gutter", "pig/grunted/sty",
+      "snake/hissed/swamp", "magpie/cackled/poplar",    "dog/yelped/kennel",      "badger/sniffed/sett"}},
+    {"hideout",
+     {"haystack", "wagon", "chimney", "rose bush", "barrel", "belfry", "woodpile", "goose pen", "hollow log", "beehive",
+      "fountain", "ladder", "stove", "fence", "statue", "scarecrow"}},
+    {"room", {"pantry", "hayloft", "washhouse", "spare room", "guest bed", "boathouse", "greenhouse", "best chair"}},
+};
+
+const std::vector<Rule> kPeople{
+    {"trait",
+     {"kind",    "clever", "shy",  "cheerful", "patient", "brave",     "humble", "dreamy", "thrifty", "gentle",
+      "upright", "merry",  "lazy", "tall",     "curious", "forgetful", "nimble", "poor",   "sly",     "stubborn"}},
+    {"person",
+     {"priest", "mayor", "neighbour", "innkeeper", "judge", "doctor", "teacher", "watchman", "postman", "duke",
+      "fishwife", "gravedigger"}},
+    {"stranger",
+     {"merchant", "soldier", "wizard", "princess", "pirate", "monk", "giant", "juggler", "beggar", "dwarf", "knight",
+      "fairy"}},
+    {"odd", {"rich", "bald", "hurried", "friendly", "limping", "bearded", "grumpy", "ragged", "whistling", "famous"}},
+    {"wish",
+     {"see the sea", "learn to read", "meet the queen", "fly over the roofs", "own a garden", "find a true friend",
+      "travel east", "build a boat", "catch a star", "write a book", "keep a cow", "be left in peace"}},
+    {"skill",
+     {"dance", "whistle", "tell stories", "climb trees", "read the clouds", "juggle", "swim", "talk to birds", "count",
+      "paint", "fish", "run"}},
+    {"art",
+     {"bake pies", "cook dumplings", "mend nets", "tie knots", "play chess", "cut paper", "skip stones",
+      "walk on ropes", "grow roses", "keep secrets", "split logs", "yodel"}},
+    {"chore",
+     {"fed the hens", "swept the floor", "mended the roof", "carried water", "chopped wood", "watered the roses",
+      "milked the cow", "lit the stove", "picked berries", "washed the windows", "raked leaves", "dug potatoes"}},
+    {"nightly",
+     {"sang", "watched the stars", "wrote letters", "carved toys", "knitted socks", "prayed for rain", "played cards",
+      "read", "brewed tea", "told jokes", "drew maps", "counted money"}},
+    {"vice",
+     {"lied", "complained", "slept late", "boasted", "hurried", "quarrelled", "cheated", "gave up", "ate meat",
+      "swore"}},
+    {"virtue",
+     {"kept a promise", "said thanks", "shared", "listened", "knocked first", "smiled", "paid in full",
+      "closed the door", "got up early", "hoped"}},
+    {"gladly",
+     {"laughed", "clapped", "whistled", "jumped", "bowed", "blushed", "danced", "cheered", "stammered", "sneezed"}},
+    {"crowd", {"village", "town", "valley", "country", "parish", "island", "street", "kingdom"}},
+};
+
+const std::vector<Rule> kThings{
+    {"fine",
+     {"lucky", "magic", "painted", "tiny", "precious", "wonderful", "crooked", "heavy", "secret", "beautiful",
+      "strange", "old"}},
+    {"stuff", {"silver", "golden", "copper", "wooden", "glass", "crystal", "iron", "clay", "ivory", "tin"}},
+    {"colour",
+     {"red", "blue", "green", "yellow", "brown", "purple", "orange", "black", "white", "grey", "pink", "striped"}},
+    {"garment",
+     {"hat", "coat", "scarf", "cloak", "apron", "shirt", "belt", "cap", "waistcoat", "jacket", "nightgown",
+      "pullover"}},
+    {"pet",
+     {"hen", "kitten", "donkey", "snail", "parrot", "lamb", "dove", "rabbit", "cow", "turtle", "pigeon", "beetle"}},
+    {"riches",
+     {"gold", "land", "money", "servants", "family", "horse", "shoes", "bed", "teeth", "luck", "time", "debts"}},
+    {"treat",
+     {"plum jam", "soup", "fresh bread", "riddles", "old songs", "snow", "thunderstorms", "dancing", "honey", "cheese",
+      "gossip", "long walks"}},
+    {"joy",
+     {"sunsets", "roast chestnuts", "fairs", "mushrooms", "kites", "nonsense", "good company", "the smell of hay",
+      "weddings", "rain", "birdsong", "lemonade"}},
+    {"dream",
+     {"ships", "mountains", "dragons", "swans", "pancakes", "islands", "comets", "kings", "ghosts", "trumpets"}},
+    {"taste", {"big", "sweet", "little", "fresh", "round", "sour", "tasty", "soft", "huge", "burnt", "cold", "plain"}},
+    {"dish",
+     {"pear", "apple", "cake", "bun", "pie", "plum", "carrot", "biscuit", "dumpling", "waffle", "turnip", "sausage"}},
+    {"number", {"two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty"}},
+    {"wares",
+     {"geese", "silver coins", "fat pigs", "loaves", "white horses", "barrels of wine", "sheep", "sacks of flour",
+      "cows", "pearls", "kisses", "wishes"}},
+    {"furniture", {"bed", "bench", "table", "carpet", "cupboard", "stairs", "sofa", "washtub", "pillow", "oven"}},
+    {"seat",
+     {"stone", "stump", "bench", "bale of hay", "broken cart", "milestone", "kerb", "doorstep", "trunk", "crate"}},
+    {"gift", {"cakes", "flowers", "apples", "candles", "eggs", "ribbons", "nuts", "letters", "butterflies", "medals"}},
+    {"dance", {"dance", "laugh", "sing", "weep", "sneeze", "smile", "yawn", "whisper", "kneel", "hiccup"}},
+    {"goods",
+     {"kind word", "good deed", "warm heart", "true friend", "helping hand", "good name", "clear night",
+      "small favour"}},
+    {"treasure",
+     {"all the gold in the world", "a crown", "a castle", "any treasure", "ten new coats", "a full purse",
+      "good advice", "a thousand horses"}},
+};
+
+const std::vector<Rule> kWorld{
+    {"look",
+     {"old", "ruined", "little", "crooked", "mossy", "windy", "sunny", "quiet", "haunted", "lonely", "famous",
+      "ancient"}},
+    {"side", {"near", "behind", "beyond", "beside", "above", "below"}},
+    {"weather",
+     {"cold", "windy", "rainy", "quiet", "misty", "warm", "stormy", "cloudy", "mild", "grey", "bright", "foggy"}},
+    {"daytime", {"morning", "day", "afternoon", "evening"}},
+    {"month",
+     {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+      "December"}},
+    {"kind",
+     {"little", "hungry", "lonely", "sleepy", "snow-white", "old", "young", "clumsy", "wise", "proud", "wet", "fat",
+      "thin", "polite", "limping", "freckled"}},
+    {"trap",
+     {"net", "snare", "thorn bush", "fence", "muddy pit", "cage", "ditch", "cellar", "bucket", "drain", "trap",
+      "sack"}},
+    {"dark",
+     {"dark", "high", "deep", "empty", "white", "shady", "frozen", "wild", "silent", "wide", "narrow", "thick"}},
+    {"wild", {"woods", "fields", "reeds", "hills", "bushes", "shadows", "grass", "fog", "valley", "moor"}},
+    {"goal",
+     {"market", "harvest fair", "capital", "wedding", "theatre", "school", "next village", "ferry", "inn", "bakery",
+      "abbey", "smithy"}},
+    {"corner", {"attic", "stable", "kitchen", "cellar", "shed", "garden", "hall", "laundry"}},
+    {"hall", {"town hall", "museum", "inn", "school", "palace", "library", "chapel", "barracks"}},
+    {"years", {"seven", "twenty", "forty", "a hundred", "ninety", "eleven", "sixty", "thirty"}},
+};
+
+}  // namespace
+
+std::vector<Rule> tale_words() {
+  std::vector<Rule> rules;
+  for (const auto& part : {kRemembered, kPeople, kThings, kWorld}) rules.insert(rules.end(), part.begin(), part.end());
+  return rules;
+}
+
+}  // namespace normlab

@@ -1,0 +1,77 @@
+// The two texts of a data set: read from files, or drawn from a built-in corpus, and split.
+#include "texts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "normlab/base/check.h"
+#include "normlab/data/utf8.h"
+
+namespace normlab {
+namespace {
+
+// The start of the first line at or after `at`; the end when there is none.
+std::size_t next_line(std::string_view text, std::size_t at) {
+  if (at == 0) return 0;
+  const std::size_t newline = text.find('\n', at - 1);
+  return newline == std::string_view::npos ? text.size() : newline + 1;
+}
+
+std::size_t next_character(std::string_view text, std::size_t at) {
+  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  return at;
+}
+
+[[noreturn]] void no_such_source(const std::string& source) {
+  const std::string near = nearest(source, corpus_names());
+  throw DataError(text("data.source: '", source, "' is neither a file nor one of the built-in corpora ",
+                       join(corpus_names(), " "), near.empty() ? "" : "; did you mean '", near,
+                       near.empty() ? "" : "'?"));
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path, std::string_view name) {
+  std::error_code error;
+  check<DataError>(std::filesystem::exists(path, error), name, ": there is no such file");
+  check<DataError>(!std::filesystem::is_directory(path, error), name, ": is a directory; name one text file");
+  std::ifstream file(path, std::ios::binary);
+  check<SystemError>(file.is_open(), name, ": cannot be opened; check its permissions");
+  std::string bytes;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error) bytes.reserve(size);
+  for (char block[1 << 16]; file.read(block, sizeof block), file.gcount() > 0;)
+    bytes.append(block, static_cast<std::size_t>(file.gcount()));
+  check<SystemError>(!file.bad(), name, ": reading it failed after ", bytes.size(), " bytes");
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
+  check<DataError>(!bytes.empty(), name, ": is empty; give a text to learn from");
+  return bytes;
+}
+
+Texts read_texts(const DataConfig& config, std::uint64_t seed) {
+  Texts texts;
+  texts.first_name = text("data.source '", config.source, "'");
+  const auto& built_in = corpus_names();
+  if (std::find(built_in.begin(), built_in.end(), config.source) != built_in.end()) {
+    texts.corpus = make_corpus(config.source, config.order, seed);
+    texts.first = texts.corpus->generate(config.size);
+  } else {
+    std::error_code error;
+    if (!std::filesystem::exists(config.source, error)) no_such_source(config.source);
+    texts.first = read_text_file(config.source, texts.first_name);
+  }
+  if (config.validation) {
+    texts.separate = true;
+    texts.second_name = text("data.validation '", *config.validation, "'");
+    texts.second = read_text_file(*config.validation, texts.second_name);
+    texts.split = texts.first.size();
+  } else {
+    const auto raw = static_cast<std::size_t>((1 - config.val_fraction) * static_cast<double>(texts.first.size()));
+    const bool by_line = texts.corpus || config.documents == Documents::lines;
+    texts.split = by_line ? next_line(texts.first, raw) : next_character(texts.first, raw);
+  }
+  return texts;
+}
+
+}  // namespace normlab

@@ -1,0 +1,37 @@
+// The two texts of a data set, training and validation, before they become tokens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "normlab/data/corpus.h"
+#include "normlab/data/data_config.h"
+#include "normlab/data/tokenizer.h"
+
+namespace normlab {
+
+struct Texts {
+  std::string first;  // training, and validation from `split` on unless `second` holds it
+  std::size_t split = 0;
+  std::string second;                   // data.validation
+  std::string first_name, second_name;  // what messages call them
+  bool separate = false;                // whether validation is `second`
+  std::unique_ptr<Corpus> corpus;       // what `first` was drawn from; null for a file
+
+  NamedText train() const { return {std::string_view(first).substr(0, split), first_name}; }
+  NamedText validation() const {
+    if (separate) return {second, second_name};
+    return {std::string_view(first).substr(split), first_name};
+  }
+};
+
+// ConfigError, DataError, SystemError for what is wrong with data.source, data.order, data.validation and their files.
+Texts read_texts(const DataConfig& config, std::uint64_t seed);
+
+// A file's bytes without the byte order mark. `name` begins the messages. DataError when there is no such file or it is
+// empty, SystemError when it cannot be read.
+std::string read_text_file(const std::string& path, std::string_view name);
+
+}  // namespace normlab

@@ -1,0 +1,153 @@
+// Text to token ids and back, by characters or by bytes.
+#include "normlab/data/tokenizer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "normlab/base/check.h"
+#include "normlab/data/utf8.h"
+
+namespace normlab {
+namespace {
+
+constexpr std::string_view kSavedBytes = "byte";
+constexpr std::string_view kSavedCharacters = "char:";
+
+// f(code point, byte offset) for each character.
+template <class F>
+void for_each_character(std::string_view text, std::string_view name, const F& f) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Step step = utf8_step(text.substr(at));
+    check<DataError>(step.status == Utf8Step::valid, name, ": byte ", at, " is not UTF-8",
+                     step.status == Utf8Step::incomplete ? " (a character is cut off at the end)" : "",
+                     "; convert the text to UTF-8, or use data.tokenizer=byte, which takes any bytes");
+    f(step.code_point, at);
+    at += static_cast<std::size_t>(step.length);
+  }
+}
+
+// Moves the whole characters of `pending` to `out`, with U+FFFD for what is none; an incomplete end stays.
+void move_characters(std::string& pending, std::string& out) {
+  std::size_t at = 0;
+  while (at < pending.size()) {
+    const Utf8Step step = utf8_step(std::string_view(pending).substr(at));
+    if (step.status == Utf8Step::incomplete) break;
+    if (step.status == Utf8Step::valid)
+      out.append(pending, at, static_cast<std::size_t>(step.length));
+    else
+      out += kReplacement;
+    at += static_cast<std::size_t>(step.length);
+  }
+  pending.erase(0, at);
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(bool byte, std::vector<char32_t> alphabet) : byte_(byte), alphabet_(std::move(alphabet)) {
+  ascii_id_.fill(-1);
+  for (std::size_t i = 0; i < alphabet_.size() && alphabet_[i] < 128; ++i)
+    ascii_id_[alphabet_[i]] = static_cast<std::int32_t>(i);
+}
+
+Tokenizer Tokenizer::bytes() { return Tokenizer(true, {}); }
+
+Tokenizer Tokenizer::characters(std::span<const NamedText> texts) {
+  std::array<bool, 128> ascii{};
+  std::set<char32_t> beyond;
+  for (const NamedText& each : texts)
+    for_each_character(each.text, each.name, [&](char32_t c, std::size_t) {
+      if (c < 128)
+        ascii[c] = true;
+      else
+        beyond.insert(c);
+    });
+  std::vector<char32_t> alphabet;
+  for (char32_t c = 0; c < 128; ++c)
+    if (ascii[c]) alphabet.push_back(c);
+  alphabet.insert(alphabet.end(), beyond.begin(), beyond.end());
+  return Tokenizer(false, std::move(alphabet));
+}
+
+Tokenizer Tokenizer::load(std::string_view saved) {
+  if (saved == kSavedBytes) return bytes();
+  check<DataError>(saved.starts_with(kSavedCharacters), "tokenizer: '", saved.substr(0, 20),
+                   "' is not a saved tokenizer; it must be 'byte', or 'char:' and the characters");
+  std::vector<char32_t> alphabet;
+  for_each_character(saved.substr(kSavedCharacters.size()), "tokenizer", [&](char32_t c, std::size_t) {
+    check<DataError>(alphabet.empty() || alphabet.back() < c, "tokenizer: ", code_point_name(c),
+                     " is out of order; characters must rise by code point");
+    alphabet.push_back(c);
+  });
+  check<DataError>(!alphabet.empty(), "tokenizer: the saved tokenizer has no characters");
+  return Tokenizer(false, std::move(alphabet));
+}
+
+std::string Tokenizer::save() const {
+  if (byte_) return std::string(kSavedBytes);
+  std::string out(kSavedCharacters);
+  for (const char32_t c : alphabet_) append_utf8(out, c);
+  return out;
+}
+
+std::int32_t Tokenizer::id_of(char32_t c) const {
+  if (c < 128) return ascii_id_[c];
+  const auto at = std::lower_bound(alphabet_.begin(), alphabet_.end(), c);
+  return at != alphabet_.end() && *at == c ? static_cast<std::int32_t>(at - alphabet_.begin()) : -1;
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, std::string_view name) const {
+  std::vector<std::int32_t> ids;
+  ids.reserve(text.size());  // never moved, so that memory stays within four bytes a byte of text
+  if (byte_) {
+    for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+    return ids;
+  }
+  for_each_character(text, name, [&](char32_t c, std::size_t at) {
+    const std::int32_t id = id_of(c);
+    if (id < 0) {
+      std::string shown;
+      if (c >= 32 && c != 127) append_utf8(shown, c);
+      throw DataError(normlab::text(name, ": character '", shown, "' (", code_point_name(c), ") at position ",
+                                    ids.size(), " (byte ", at, ") is not among the ", alphabet_.size(),
+                                    " characters of the vocabulary; leave it out, or train with data.tokenizer=byte"));
+    }
+    ids.push_back(id);
+  });
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  StreamDecoder decoder(*this);
+  std::string out;
+  for (const std::int32_t id : ids) out += decoder.push(id);
+  return out + decoder.finish();
+}
+
+std::int64_t Tokenizer::byte_length(std::int32_t id) const {
+  if (byte_) return 1;
+  std::string one;
+  append_utf8(one, alphabet_[static_cast<std::size_t>(id)]);
+  return static_cast<std::int64_t>(one.size());
+}
+
+std::string StreamDecoder::push(std::int32_t id) {
+  check(id >= 0 && id < tokenizer_->vocab_size(), "decode: id ", id, " lies outside of [0, ", tokenizer_->vocab_size(),
+        ")");
+  std::string out;
+  if (tokenizer_->byte_) {
+    pending_ += static_cast<char>(static_cast<unsigned char>(id));
+    move_characters(pending_, out);
+  } else {
+    append_utf8(out, tokenizer_->alphabet_[static_cast<std::size_t>(id)]);
+  }
+  return out;
+}
+
+std::string StreamDecoder::finish() {
+  std::string out;
+  if (!pending_.empty()) out = kReplacement;  // one: what is held back is the start of one character
+  pending_.clear();
+  return out;
+}
+
+}  // namespace normlab

@@ -1,0 +1,53 @@
+// UTF-8, byte by byte and independent of any locale.
+#include "normlab/data/utf8.h"
+
+#include <algorithm>
+
+namespace normlab {
+
+Utf8Step utf8_step(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {Utf8Step::valid, lead, 1};
+  if (lead < 0xC2 || lead > 0xF4) return {Utf8Step::invalid, 0, 1};
+  const int length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // The second byte's range shuts out overlong forms, surrogates and what lies above U+10FFFF.
+  unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  char32_t code_point = lead & (0x7Fu >> length);
+  for (int i = 1; i < length; ++i, low = 0x80, high = 0xBF) {
+    if (static_cast<std::size_t>(i) == s.size()) return {Utf8Step::incomplete, 0, i};
+    const unsigned next = byte(static_cast<std::size_t>(i));
+    if (next < low || next > high) return {Utf8Step::invalid, 0, i};
+    code_point = code_point << 6 | (next & 0x3F);
+  }
+  return {Utf8Step::valid, code_point, length};
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | c >> 6);
+    put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | c >> 12);
+    put(0x80 | (c >> 6 & 0x3F));
+    put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | c >> 18);
+    put(0x80 | (c >> 12 & 0x3F));
+    put(0x80 | (c >> 6 & 0x3F));
+    put(0x80 | (c & 0x3F));
+  }
+}
+
+std::string code_point_name(char32_t code_point) {
+  std::string digits;
+  for (char32_t rest = code_point; rest != 0 || digits.size() < 4; rest >>= 4) digits += "0123456789ABCDEF"[rest & 15];
+  std::reverse(digits.begin(), digits.end());
+  return "U+" + digits;
+}
+
+}  // namespace normlab
