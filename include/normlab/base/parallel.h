@@ -49,6 +49,17 @@ void parallel_for(Index items, Index cost, const F& f) {
   });
 }
 
+// f(thread) once in each thread of the team.
+template <class F>
+void in_every_thread(const F& f) {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads())
+  f(omp_get_thread_num());
+#else
+  f(0);
+#endif
+}
+
 // f(begin, end) over [0, n) in blocks of constant length. An element lies at the same place of the same block for any
 // number of threads, so even what a compiler does with a loop's tail cannot make its result depend on them.
 template <class F>

@@ -1,0 +1,40 @@
+// Facts about the machine: how many threads may run, and what happens to subnormal numbers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace normlab {
+
+// How many threads may run, and what says so: "2 cores of the affinity mask".
+struct ThreadLimit {
+  int count;
+  std::string source;
+};
+
+// What limits a process.
+struct ThreadSources {
+  int affinity = 1;                    // processors that it may run on
+  std::optional<double> cgroup_cores;  // quota / period of its control group, or of one above it
+  std::optional<std::string> omp_num_threads;
+};
+
+// The least of: affinity, the quota rounded up, the first number of OMP_NUM_THREADS ("4,3,2" is 4 in the outermost
+// region, the only one here). What cannot be read as a number above 0 limits nothing.
+ThreadLimit thread_limit(const ThreadSources& sources);
+
+// The quota of the calling process, in cores: version 2 (cpu.max) or 1 (cpu.cfs_quota_us, cpu.cfs_period_us). `root`
+// stands before /proc and /sys.
+std::optional<double> cgroup_cores(const std::string& root = "");
+
+// thread_limit of this process; 1 in a build without OpenMP.
+ThreadLimit allowed_threads();
+
+// Sets in every thread of the team whether subnormal results and operands become 0 (x86: FTZ and DAZ of MXCSR; ARM: FZ
+// of FPCR). Call it after set_threads; later, larger teams inherit what the calling thread has. Elsewhere: no effect.
+void flush_denormals(bool on);
+// What each thread of the team has, as the processor's register says: 1 or 0.
+std::vector<char> flushes_denormals();
+
+}  // namespace normlab

@@ -1,0 +1,149 @@
+// Facts about the machine: thread limits and the treatment of subnormal numbers.
+#include "normlab/base/machine.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "normlab/base/check.h"
+#include "normlab/base/files.h"
+#include "normlab/base/parallel.h"
+
+namespace normlab {
+namespace {
+
+std::string content_or_nothing(const std::string& path) {
+  try {
+    return read_file(path);
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+// The text before `separator`, which is taken away from `rest` with it.
+std::string_view next_part(std::string_view& rest, char separator) {
+  const std::size_t end = std::min(rest.find(separator), rest.size());
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return part;
+}
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\n')) s.remove_suffix(1);
+  return s;
+}
+
+// Cores that a quota and its period (microseconds) allow; nothing for "max" and -1.
+std::optional<double> quotient(std::string_view quota, std::string_view period) {
+  const auto q = parse_int(trimmed(quota)), p = parse_int(trimmed(period));
+  if (!q || !p || *q <= 0 || *p <= 0) return std::nullopt;
+  return static_cast<double>(*q) / static_cast<double>(*p);
+}
+
+std::optional<double> group_quota(const std::string& directory, bool version_2) {
+  if (!version_2)
+    return quotient(content_or_nothing(directory + "/cpu.cfs_quota_us"),
+                    content_or_nothing(directory + "/cpu.cfs_period_us"));
+  const std::string both = content_or_nothing(directory + "/cpu.max");
+  std::string_view rest = both;
+  const std::string_view quota = next_part(rest, ' ');
+  return quotient(quota, rest);
+}
+
+bool lists_cpu(std::string_view controllers) {
+  while (!controllers.empty())
+    if (next_part(controllers, ',') == "cpu") return true;
+  return false;
+}
+
+}  // namespace
+
+ThreadLimit thread_limit(const ThreadSources& sources) {
+  ThreadLimit limit{sources.affinity,
+                    text(sources.affinity, sources.affinity == 1 ? " core" : " cores", " of the affinity mask")};
+  if (sources.cgroup_cores && std::ceil(*sources.cgroup_cores) < limit.count)
+    limit = {static_cast<int>(std::ceil(*sources.cgroup_cores)),
+             text("the control group's quota of ", *sources.cgroup_cores, " cores")};
+  if (sources.omp_num_threads) {
+    std::string_view rest = *sources.omp_num_threads;
+    const auto wanted = parse_int(trimmed(next_part(rest, ',')));
+    if (wanted && *wanted > 0 && *wanted < limit.count)
+      limit = {static_cast<int>(*wanted), text("OMP_NUM_THREADS=", *sources.omp_num_threads)};
+  }
+  return limit;
+}
+
+std::optional<double> cgroup_cores(const std::string& root) {
+  // Lines "ID:CONTROLLERS:PATH"; version 2 has the one with ID 0 and no controllers.
+  const std::string groups = content_or_nothing(root + "/proc/self/cgroup");
+  std::optional<double> least;
+  for (std::string_view rest = groups; !rest.empty();) {
+    std::string_view line = next_part(rest, '\n');
+    const bool version_2 = next_part(line, ':') == "0";
+    if (!lists_cpu(next_part(line, ':')) && !version_2) continue;
+    // A quota of a group above holds too. In a container the path may be the host's, and only its root is there.
+    for (std::string path(line);; path.erase(path.rfind('/'))) {
+      if (path == "/") path.clear();
+      const auto cores = group_quota(root + (version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu") + path, version_2);
+      if (cores && (!least || *cores < *least)) least = cores;
+      if (path.find('/') == std::string::npos) break;
+    }
+  }
+  return least;
+}
+
+ThreadLimit allowed_threads() {
+#ifdef _OPENMP
+  ThreadSources sources;
+  // The mask that the process started with, as sched_getaffinity gives it; asked of OpenMP since with OMP_PROC_BIND its
+  // runtime narrows the first thread's mask to one processor before main.
+  sources.affinity = omp_get_num_procs();
+  sources.cgroup_cores = cgroup_cores();
+  if (const char* value = std::getenv("OMP_NUM_THREADS")) sources.omp_num_threads = value;
+  return thread_limit(sources);
+#else
+  return {1, "a build without OpenMP"};
+#endif
+}
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned kFlush = 0x8040;  // FTZ (bit 15): results; DAZ (bit 6): operands
+void set_flush(bool on) {
+  const unsigned now = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(on ? now | kFlush : now & ~kFlush);
+}
+bool is_flush_set() { return (__builtin_ia32_stmxcsr() & kFlush) == kFlush; }
+#elif defined(__aarch64__)
+constexpr std::uint64_t kFlush = std::uint64_t{1} << 24;  // FZ: results and operands
+std::uint64_t control_register() {
+  std::uint64_t value;
+  asm volatile("mrs %0, fpcr" : "=r"(value));
+  return value;
+}
+void set_flush(bool on) {
+  const std::uint64_t now = control_register();
+  asm volatile("msr fpcr, %0" : : "r"(on ? now | kFlush : now & ~kFlush));
+}
+bool is_flush_set() { return (control_register() & kFlush) != 0; }
+#else
+void set_flush(bool) {}
+bool is_flush_set() { return false; }
+#endif
+
+}  // namespace
+
+void flush_denormals(bool on) {
+  in_every_thread([on](int) { set_flush(on); });
+}
+
+std::vector<char> flushes_denormals() {
+  std::vector<char> flags(static_cast<std::size_t>(measured_threads()));
+  in_every_thread([&](int thread) { flags[static_cast<std::size_t>(thread)] = is_flush_set(); });
+  return flags;
+}
+
+}  // namespace normlab
