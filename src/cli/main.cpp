@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/machine.h"
+#include "normlab/base/build_facts.h"
 
 namespace normlab::cli {
 namespace {

@@ -101,7 +101,7 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
-  const Dataset data(config.data, config.model.context_length, seed);
+  const Dataset data = Dataset::load(config.data, config.model.context_length, seed);
   const Gpt model(config.model, data.tokenizer().vocab_size(), seed);
   Optimizer optimizer(config.optimizer, model.store());
 
@@ -133,8 +133,8 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                      checkpoint.state().step, ", beyond train.steps = ", config.train.steps,
                      "; give a larger train.steps");
   const Team team = assemble_team(config.train, terminal);
-  const Dataset data(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
-                     checkpoint.tokenizer());
+  const Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
+                                     checkpoint.tokenizer());
   if (data.facts().hash != checkpoint.data_hash())
     terminal.line(text("warning: the data is not what the run began with (hash ", data.facts().hash, ", was ",
                        checkpoint.data_hash(), "); the resumed run will not equal an unbroken one"));

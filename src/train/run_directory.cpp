@@ -6,7 +6,7 @@
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
-#include "normlab/base/machine.h"
+#include "normlab/base/build_facts.h"
 #include "normlab/formats/json.h"
 
 namespace normlab {
