@@ -78,8 +78,11 @@ void pack_transposed(const Lines& in, Index first, Index count, Index width, Rea
     }
     for (; k < in.depth; ++k, to += width) to[0] = p0[k], to[1] = p1[k], to[2] = p2[k], to[3] = p3[k];
   }
-  for (; l < count; ++l)
-    for (Index k = 0; k < in.depth; ++k) panel[k * width + l] = in.data[(first + l) * in.across + k];
+  for (; l < count; ++l) {
+    const Real* from = in.data + (first + l) * in.across;
+    Real* to = panel + l;
+    for (Index k = 0; k < in.depth; ++k, to += width) *to = from[k];
+  }
 }
 
 template <Index kPanel, Index kRound>
@@ -88,15 +91,17 @@ void pack(const Lines& in, Real* out) {
   Real* const last = out + whole * in.depth;
   if (rest < width) std::fill_n(last, in.depth * width, Real(0));
   if (in.along == 1) {
-    for (Index l = 0; l < whole; l += kPanel) pack_transposed(in, l, kPanel, kPanel, out + l * in.depth);
-    if (rest > 0) pack_transposed(in, whole, rest, width, last);
+    for (Index l = 0; l < in.count; l += kPanel) {
+      const Index lines = std::min(kPanel, in.count - l);
+      pack_transposed(in, l, lines, panel_width<kPanel, kRound>(lines), out + l * in.depth);
+    }
     return;
   }
   for (Index k = 0; k < in.depth; ++k) {
     const Real* from = in.data + k * in.along;
     Real* to = out + k * kPanel;
     for (Index l = 0; l < whole; l += kPanel) std::memcpy(to + l * in.depth, from + l, kPanel * sizeof(Real));
-    for (Index l = 0; l < rest; ++l) last[k * width + l] = from[whole + l];
+    std::copy(from + whole, from + in.count, last + k * width);
   }
 }
 
