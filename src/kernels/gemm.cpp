@@ -23,6 +23,11 @@ constexpr Index kDepth = 1536 / static_cast<Index>(sizeof(Real));
 // A tile's rows of a stay in the first-level cache; a block of a and one of b share the second (0.7 MB).
 constexpr Index kBlockRows = 96, kBlockColumns = 384;
 static_assert(kBlockRows % kTileRows == 0 && kBlockColumns % kTileColumns == 0);
+// Up to this width, a's rows are read where they are: packing them would cost more than it gains.
+#ifndef DC
+#define DC 3 * kTileColumns
+#endif
+constexpr Index kDirectColumns = DC;
 
 struct Workspace {
   alignas(kVectorBytes) Real a[kBlockRows * kDepth];
@@ -116,7 +121,8 @@ template <int n, class F>
 
 struct TileOperands {
   Index depth;
-  const Real* a;     // [depth, kTileRows]
+  const Real* a;  // element (i, k) at a[k * kTileRows + i] when packed, else at a[i * a_row + k]
+  Index a_row;
   const Real* b;     // [depth, vectors * kLanes]
   const Real* base;  // null: 0
   Index base_row;    // from one row to the next
@@ -125,7 +131,7 @@ struct TileOperands {
 };
 
 // c = base + a b on rows x (vectors * kLanes). The sums must stay in registers: see the machine code after a change.
-template <int rows, int vectors>
+template <bool packed, int rows, int vectors>
 void multiply_tile(const TileOperands& t) {
   unroll<rows>([&](auto i) __attribute__((always_inline)) {
     unroll<vectors>([&](auto v)
@@ -133,11 +139,12 @@ void multiply_tile(const TileOperands& t) {
   });
   Lanes sum[rows][vectors] = {};
   const Real *a = t.a, *b = t.b;
-  for (Index k = 0; k < t.depth; ++k, a += kTileRows, b += vectors * kLanes) {
+  const Index a_row = packed ? 1 : t.a_row, a_column = packed ? kTileRows : 1;
+  for (Index k = 0; k < t.depth; ++k, a += a_column, b += vectors * kLanes) {
     Lanes row[vectors];
     unroll<vectors>([&](auto v) __attribute__((always_inline)) { row[v] = load(b + v * kLanes); });
     unroll<rows>([&](auto i) __attribute__((always_inline)) {
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[i][v] += a[i] * row[v]; });
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[i][v] += a[i * a_row] * row[v]; });
     });
   }
   if (const Real* base = t.base) {
@@ -156,14 +163,15 @@ void multiply_tile(const TileOperands& t) {
 
 using TileFunction = void (*)(const TileOperands&);
 
-template <int vectors, int... i>
+template <bool packed, int vectors, int... i>
 constexpr std::array<TileFunction, kTileRows> tile_functions(std::integer_sequence<int, i...>) {
-  return {multiply_tile<i + 1, vectors>...};
+  return {multiply_tile<packed, i + 1, vectors>...};
 }
-// kTiles[vectors - 1][rows - 1]
+// kTiles[packed][vectors - 1][rows - 1]
 constexpr auto kAllRows = std::make_integer_sequence<int, kTileRows>{};
-constexpr std::array<TileFunction, kTileRows> kTiles[kTileVectors] = {tile_functions<1>(kAllRows),
-                                                                      tile_functions<2>(kAllRows)};
+constexpr std::array<TileFunction, kTileRows> kTiles[2][kTileVectors] = {
+    {tile_functions<false, 1>(kAllRows), tile_functions<false, 2>(kAllRows)},
+    {tile_functions<true, 1>(kAllRows), tile_functions<true, 2>(kAllRows)}};
 
 void copy_rows(const Real* from, Index from_row, Index rows, Index columns, Real* to, Index to_row) {
   for (Index i = 0; i < rows; ++i) std::copy_n(from + i * from_row, columns, to + i * to_row);
@@ -193,18 +201,20 @@ struct Range {
   Index size() const { return end - begin; }
 };
 
-// The rows of a tile, packed at a, times a packed block of b: depth `ks`, columns `js`.
-void multiply_rows(const Product& p, Range is, Range js, Range ks, const Real* a, Workspace& work) {
+// The rows of a tile times a packed block of b: depth `ks`, columns `js`. packed_a is null where a is read directly.
+void multiply_rows(const Product& p, Range is, Range js, Range ks, const Real* packed_a, Workspace& work) {
+  const Real* const a = packed_a ? packed_a : p.a.data + is.begin * p.a.row + ks.begin;
   const Real* b = work.b;
   for (Index j = js.begin; j < js.end; j += kTileColumns) {
     const Index columns = std::min(kTileColumns, js.end - j), width = panel_width<kTileColumns, kLanes>(columns);
     Real* const c = p.c + is.begin * p.columns + j;
-    TileOperands t{ks.size(), a, b, nullptr, 0, c, p.columns};
+    TileOperands t{ks.size(), a, p.a.row, b, nullptr, 0, c, p.columns};
     if (ks.begin > 0 || p.add)
       t.base = c, t.base_row = p.columns;
     else if (p.bias)
       t.base = p.bias + j;
-    const TileFunction multiply = kTiles[width / kLanes - 1][static_cast<std::size_t>(is.size() - 1)];
+    const auto& by_rows = kTiles[packed_a != nullptr][width / kLanes - 1];
+    const TileFunction multiply = by_rows[static_cast<std::size_t>(is.size() - 1)];
     if (columns == width)
       multiply(t);
     else
@@ -215,14 +225,17 @@ void multiply_rows(const Product& p, Range is, Range js, Range ks, const Real* a
 
 // Rows `is` times a packed block of b.
 void multiply_block(const Product& p, Range is, Range js, Range ks, Workspace& work) {
-  const Real* a = p.a.data + is.begin * p.a.row + ks.begin * p.a.column;
-  pack<kTileRows, kTileRows>({a, p.a.row, p.a.column, is.size(), ks.size()}, work.a);
+  const bool packs_a = p.a.column != 1 || js.size() > kDirectColumns;
+  if (packs_a) {
+    const Real* a = p.a.data + is.begin * p.a.row + ks.begin * p.a.column;
+    pack<kTileRows, kTileRows>({a, p.a.row, p.a.column, is.size(), ks.size()}, work.a);
+  }
   for (Index i = is.begin; i < is.end; i += kTileRows) {
     const Range rows{i, std::min(is.end, i + kTileRows)};
-    multiply_rows(p, rows, js, ks, work.a + (i - is.begin) * ks.size(), work);
+    multiply_rows(p, rows, js, ks, packs_a ? work.a + (i - is.begin) * ks.size() : nullptr, work);
     if (p.act == Activation::none || ks.end < p.depth) continue;
-    for (Index row = i; row < rows.end; ++row)
-      activate_row(p.act, p.c + row * p.columns + js.begin, js.size(), p.y + row * p.columns + js.begin);
+    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns)
+      activate_row(p.act, p.c + at, js.size(), p.y + at);
   }
 }
 
