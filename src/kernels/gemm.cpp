@@ -13,18 +13,24 @@
 namespace normlab::inline NORMLAB_REAL::kernels {
 namespace {
 
-// A tile of c: 12 x 2 accumulators of the 32 registers of AVX-512 (or 24 x 2 halves on NEON), 6 x 2 of AVX2's 16.
+// A tile of c: 12 x 2 accumulators of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX2 (on NEON, 24 halves of 32).
 constexpr int kTileRows = kVectorBytes == 64 ? 12 : 6;
 constexpr int kTileVectors = 2;
 constexpr Index kTileColumns = kTileVectors * kLanes;
 
-// The depth is summed in blocks of this length: part of what defines a result's bits. A tile's rows of a stay in the
-// first-level cache, a block of b in the second.
-constexpr Index kDepth = 1024 / static_cast<Index>(sizeof(Real));
-constexpr Index kBlockColumns = 512;
+// The depth is summed in blocks of this length: part of what defines a result's bits.
+constexpr Index kDepth = 1536 / static_cast<Index>(sizeof(Real));
+// A tile's rows of a stay in the first-level cache; a block of a and one of b share the second (0.7 MB).
+constexpr Index kBlockRows = 96, kBlockColumns = 384;
+static_assert(kBlockRows % kTileRows == 0 && kBlockColumns % kTileColumns == 0);
+// Up to this width, a's rows are read where they are: packing them would cost more than it gains.
+#ifndef DC
+#define DC 3 * kTileColumns
+#endif
+constexpr Index kDirectColumns = DC;
 
 struct Workspace {
-  alignas(kVectorBytes) Real a[kTileRows * kDepth];
+  alignas(kVectorBytes) Real a[kBlockRows * kDepth];
   alignas(kVectorBytes) Real b[kBlockColumns * kDepth];
   alignas(kVectorBytes) Real c[kTileRows * kTileColumns];
 };
@@ -43,50 +49,65 @@ Four load_four(const Real* p) {
 }
 void store_four(Real* p, Four v) { std::memcpy(p, &v, sizeof v); }
 
-// Packs lines l < count, each contiguous along the depth k, so that element (l, k) goes to out[k * width + l].
-void pack_transposed(const Real* lines, Index stride, Index count, Index depth, Index width, Real* out) {
+// How lines (rows of a, columns of b) lie in memory, and how they are packed: into panels of kPanel lines of which
+// element (line l, depth k) goes to panel[k * width + l]; the last panel's width is its lines' number, rounded up.
+struct Lines {
+  const Real* data;
+  Index across, along;  // element (l, k) at data[l * across + k * along]; one of the two is 1
+  Index count, depth;
+};
+
+template <Index kPanel, Index kRound>
+Index panel_width(Index lines) {
+  return std::min(kPanel, (lines + kRound - 1) / kRound * kRound);
+}
+
+// One panel of lines that are contiguous along the depth.
+void pack_transposed(const Lines& in, Index first, Index count, Index width, Real* panel) {
   Index l = 0;
   for (; l + 4 <= count; l += 4) {
-    const Real *p0 = lines + l * stride, *p1 = p0 + stride, *p2 = p1 + stride, *p3 = p2 + stride;
+    const Real *p0 = in.data + (first + l) * in.across, *p1 = p0 + in.across, *p2 = p1 + in.across,
+               *p3 = p2 + in.across;
+    Real* to = panel + l;
     Index k = 0;
-    for (; k + 4 <= depth; k += 4) {
+    for (; k + 4 <= in.depth; k += 4, to += 4 * width) {
       const Four a = load_four(p0 + k), b = load_four(p1 + k), c = load_four(p2 + k), d = load_four(p3 + k);
       const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
                  ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
       const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
                  cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-      Real* to = out + k * width + l;
       store_four(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
       store_four(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
       store_four(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
       store_four(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
     }
-    for (; k < depth; ++k) {
-      Real* to = out + k * width + l;
-      to[0] = p0[k], to[1] = p1[k], to[2] = p2[k], to[3] = p3[k];
+    for (; k < in.depth; ++k, to += width) to[0] = p0[k], to[1] = p1[k], to[2] = p2[k], to[3] = p3[k];
+  }
+  for (; l < count; ++l) {
+    const Real* from = in.data + (first + l) * in.across;
+    Real* to = panel + l;
+    for (Index k = 0; k < in.depth; ++k, to += width) *to = from[k];
+  }
+}
+
+template <Index kPanel, Index kRound>
+void pack(const Lines& in, Real* out) {
+  const Index whole = in.count / kPanel * kPanel, rest = in.count - whole, width = panel_width<kPanel, kRound>(rest);
+  Real* const last = out + whole * in.depth;
+  if (rest < width) std::fill_n(last, in.depth * width, Real(0));
+  if (in.along == 1) {
+    for (Index l = 0; l < in.count; l += kPanel) {
+      const Index lines = std::min(kPanel, in.count - l);
+      pack_transposed(in, l, lines, panel_width<kPanel, kRound>(lines), out + l * in.depth);
     }
+    return;
   }
-  for (; l < count; ++l)
-    for (Index k = 0; k < depth; ++k) out[k * width + l] = lines[l * stride + k];
-}
-
-// Packs lines l < count that lie side by side at each k, stride apart from one k to the next.
-void pack_straight(const Real* lines, Index stride, Index count, Index depth, Index width, Real* out) {
-  for (Index k = 0; k < depth; ++k) {
-    const Real* from = lines + k * stride;
-    Real* to = out + k * width;
-    Index l = 0;
-    for (; l + 4 <= count; l += 4) store_four(to + l, load_four(from + l));
-    for (; l < count; ++l) to[l] = from[l];
+  for (Index k = 0; k < in.depth; ++k) {
+    const Real* from = in.data + k * in.along;
+    Real* to = out + k * kPanel;
+    for (Index l = 0; l < whole; l += kPanel) std::memcpy(to + l * in.depth, from + l, kPanel * sizeof(Real));
+    std::copy(from + whole, from + in.count, last + k * width);
   }
-}
-
-// Element (l, k) at lines[l * across + k * along], one of the two being 1.
-void pack(const Real* lines, Index across, Index along, Index count, Index depth, Index width, Real* out) {
-  if (along == 1)
-    pack_transposed(lines, across, count, depth, width, out);
-  else
-    pack_straight(lines, along, count, depth, width, out);
 }
 
 // f(0), f(1), .. f(n - 1) written out one after the other, with constants as arguments.
@@ -100,46 +121,53 @@ template <int n, class F>
 
 struct TileOperands {
   Index depth;
-  const Real* a;  // element (i, k) at a[i * a_row + k], or at a[k * kTileRows + i] when packed
+  const Real* a;  // element (i, k) at a[k * kTileRows + i] when packed, else at a[i * a_row + k]
   Index a_row;
   const Real* b;     // [depth, vectors * kLanes]
   const Real* base;  // null: 0
-  Index base_row;
+  Index base_row;    // from one row to the next
   Real* c;
   Index c_row;
 };
 
-// c = base + a b on rows x (vectors * kLanes).
-template <int rows, int vectors, bool packed>
+// c = base + a b on rows x (vectors * kLanes). The sums must stay in registers: see the machine code after a change.
+template <bool packed, int rows, int vectors>
 void multiply_tile(const TileOperands& t) {
+  unroll<rows>([&](auto i) __attribute__((always_inline)) {
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { __builtin_prefetch(t.c + i * t.c_row + v * kLanes, 1); });
+  });
   Lanes sum[rows][vectors] = {};
   const Real *a = t.a, *b = t.b;
-  const Index a_row = t.a_row;
-  for (Index k = 0; k < t.depth; ++k) {
-    Lanes column[vectors];
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) { column[v] = load(b + v * kLanes); });
+  const Index a_row = packed ? 1 : t.a_row, a_column = packed ? kTileRows : 1;
+  for (Index k = 0; k < t.depth; ++k, a += a_column, b += vectors * kLanes) {
+    Lanes row[vectors];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { row[v] = load(b + v * kLanes); });
     unroll<rows>([&](auto i) __attribute__((always_inline)) {
-      const Real factor = packed ? a[i] : a[i * a_row];
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[i][v] += factor * column[v]; });
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[i][v] += a[i * a_row] * row[v]; });
     });
-    a += packed ? kTileRows : 1;
-    b += vectors * kLanes;
   }
-  unroll<rows>([&](auto i) __attribute__((always_inline)) {
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-      if (t.base) sum[i][v] = load(t.base + i * t.base_row + v * kLanes) + sum[i][v];
-      store(t.c + i * t.c_row + v * kLanes, sum[i][v]);
+  if (const Real* base = t.base) {
+    const Index base_row = t.base_row;
+    unroll<rows>([&](auto i) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v)
+                          __attribute__((always_inline)) { sum[i][v] += load(base + i * base_row + v * kLanes); });
     });
+  }
+  Real* const c = t.c;
+  const Index c_row = t.c_row;
+  unroll<rows>([&](auto i) __attribute__((always_inline)) {
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { store(c + i * c_row + v * kLanes, sum[i][v]); });
   });
 }
 
 using TileFunction = void (*)(const TileOperands&);
 
-// kTiles[packed][vectors - 1][rows - 1]
 template <bool packed, int vectors, int... i>
 constexpr std::array<TileFunction, kTileRows> tile_functions(std::integer_sequence<int, i...>) {
-  return {multiply_tile<i + 1, vectors, packed>...};
+  return {multiply_tile<packed, i + 1, vectors>...};
 }
+// kTiles[packed][vectors - 1][rows - 1]
 constexpr auto kAllRows = std::make_integer_sequence<int, kTileRows>{};
 constexpr std::array<TileFunction, kTileRows> kTiles[2][kTileVectors] = {
     {tile_functions<false, 1>(kAllRows), tile_functions<false, 2>(kAllRows)},
@@ -173,57 +201,56 @@ struct Range {
   Index size() const { return end - begin; }
 };
 
-// The rows of a tile times a packed block of b: depth `ks`, columns `js`.
-void multiply_rows(const Product& p, Range is, Range js, Range ks, bool pack_a, Workspace& work) {
-  const Real* a = p.a.data + is.begin * p.a.row + ks.begin * p.a.column;
-  if (pack_a) {
-    pack(a, p.a.row, p.a.column, is.size(), ks.size(), kTileRows, work.a);
-    a = work.a;
-  }
+// The rows of a tile times a packed block of b: depth `ks`, columns `js`. packed_a is null where a is read directly.
+void multiply_rows(const Product& p, Range is, Range js, Range ks, const Real* packed_a, Workspace& work) {
+  const Real* const a = packed_a ? packed_a : p.a.data + is.begin * p.a.row + ks.begin;
   const Real* b = work.b;
   for (Index j = js.begin; j < js.end; j += kTileColumns) {
-    const Index columns = std::min(kTileColumns, js.end - j), vectors = (columns + kLanes - 1) / kLanes;
-    Real* c = p.c + is.begin * p.columns + j;
+    const Index columns = std::min(kTileColumns, js.end - j), width = panel_width<kTileColumns, kLanes>(columns);
+    Real* const c = p.c + is.begin * p.columns + j;
     TileOperands t{ks.size(), a, p.a.row, b, nullptr, 0, c, p.columns};
     if (ks.begin > 0 || p.add)
       t.base = c, t.base_row = p.columns;
     else if (p.bias)
       t.base = p.bias + j;
-    const TileFunction multiply = kTiles[pack_a][vectors - 1][static_cast<std::size_t>(is.size() - 1)];
-    if (columns == vectors * kLanes)
+    const auto& by_rows = kTiles[packed_a != nullptr][width / kLanes - 1];
+    const TileFunction multiply = by_rows[static_cast<std::size_t>(is.size() - 1)];
+    if (columns == width)
       multiply(t);
     else
       multiply_narrow_tile(multiply, t, is.size(), columns, work.c);
-    b += ks.size() * vectors * kLanes;
+    b += ks.size() * width;
   }
 }
 
-void pack_b(const Product& p, Range js, Range ks, Real* out) {
-  for (Index j = js.begin; j < js.end; j += kTileColumns) {
-    const Index columns = std::min(kTileColumns, js.end - j), width = (columns + kLanes - 1) / kLanes * kLanes;
-    if (columns < width) std::fill_n(out, ks.size() * width, Real(0));
-    pack(p.b.data + j * p.b.column + ks.begin * p.b.row, p.b.column, p.b.row, columns, ks.size(), width, out);
-    out += ks.size() * width;
+// Rows `is` times a packed block of b.
+void multiply_block(const Product& p, Range is, Range js, Range ks, Workspace& work) {
+  const bool packs_a = p.a.column != 1 || js.size() > kDirectColumns;
+  if (packs_a) {
+    const Real* a = p.a.data + is.begin * p.a.row + ks.begin * p.a.column;
+    pack<kTileRows, kTileRows>({a, p.a.row, p.a.column, is.size(), ks.size()}, work.a);
+  }
+  for (Index i = is.begin; i < is.end; i += kTileRows) {
+    const Range rows{i, std::min(is.end, i + kTileRows)};
+    multiply_rows(p, rows, js, ks, packs_a ? work.a + (i - is.begin) * ks.size() : nullptr, work);
+    if (p.act == Activation::none || ks.end < p.depth) continue;
+    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns)
+      activate_row(p.act, p.c + at, js.size(), p.y + at);
   }
 }
 
 // One thread's part of c.
 void multiply_part(const Product& p, Range is, Range js) {
   Workspace& work = workspace();
-  const bool pack_a = p.a.column != 1 || js.size() > 8 * kTileColumns;
   for (Index j = js.begin; j < js.end; j += kBlockColumns) {
-    const Range block{j, std::min(js.end, j + kBlockColumns)};
+    const Range columns{j, std::min(js.end, j + kBlockColumns)};
     Index k = 0;
-    do {
+    do {  // a depth of 0 still writes the base
       const Range ks{k, std::min(p.depth, k + kDepth)};
-      pack_b(p, block, ks, work.b);
-      for (Index i = is.begin; i < is.end; i += kTileRows) {
-        const Range rows{i, std::min(is.end, i + kTileRows)};
-        multiply_rows(p, rows, block, ks, pack_a, work);
-        if (p.act == Activation::none || ks.end < p.depth) continue;
-        for (Index row = i; row < rows.end; ++row)
-          activate_row(p.act, p.c + row * p.columns + j, block.size(), p.y + row * p.columns + j);
-      }
+      const Real* b = p.b.data + ks.begin * p.b.row + j * p.b.column;
+      pack<kTileColumns, kLanes>({b, p.b.column, p.b.row, columns.size(), ks.size()}, work.b);
+      for (Index i = is.begin; i < is.end; i += kBlockRows)
+        multiply_block(p, {i, std::min(is.end, i + kBlockRows)}, columns, ks, work);
       k += kDepth;
     } while (k < p.depth);
   }
