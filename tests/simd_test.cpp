@@ -124,3 +124,13 @@ TEST_CASE("sums, maxima and parts of a vector") {
     CHECK(sum(first_lanes(load(x), n)) == expected);
   }
 }
+
+TEST_CASE("a square block of vectors is transposed") {
+  Lanes block[kLanes];
+  for (Index row = 0; row < kLanes; ++row)
+    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) block[row][lane] = static_cast<Real>(100 * row + lane);
+  transpose(block);
+  for (Index row = 0; row < kLanes; ++row)
+    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane)
+      CHECK(block[row][lane] == static_cast<Real>(100 * lane + row));
+}

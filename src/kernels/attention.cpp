@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "normlab/base/parallel.h"
-#include "normlab/base/rng.h"
-#include "normlab/kernels/simd.h"
+#include "normlab/kernels/dropout.h"
 
 namespace normlab::inline NORMLAB_REAL::kernels {
 namespace {
@@ -95,37 +94,30 @@ struct QueryBlock {
 
 // rows [count] of D numbers, `stride` apart, into [D][lane], times scale; lanes beyond count become 0.
 void to_lanes(const Real* rows, Index stride, Index count, Index head_dim, Real scale, Real* out) {
-  for (Index d = 0; d < head_dim; ++d)
-    for (Index lane = 0; lane < kLanes; ++lane)
-      out[d * kLanes + lane] = lane < count ? scale * rows[lane * stride + d] : Real(0);
+  for_lanes(0, head_dim, [&](Index d, auto n) {
+    Lanes block[kLanes] = {};
+    for (Index lane = 0; lane < count; ++lane) block[lane] = scale * load(rows + lane * stride + d, n);
+    transpose(block);
+    for (Index i = 0; i < n; ++i) store(out + (d + i) * kLanes, block[i]);
+  });
+}
+
+// The way back: [D][lane], times scale, into the first `count` rows.
+void from_lanes(const Real* lanes, Lanes scale, Index count, Index head_dim, Grad rows, Index first, Index stride) {
+  for_lanes(0, head_dim, [&](Index d, auto n) {
+    Lanes block[kLanes] = {};
+    for (Index i = 0; i < n; ++i) block[i] = scale * load(lanes + (d + i) * kLanes);
+    transpose(block);
+    for (Index lane = 0; lane < count; ++lane) put(rows, first + lane * stride + d, block[lane], n);
+  });
 }
 
 LaneInts positions(QueryBlock block) { return lane_numbers() + static_cast<LaneInt>(block.first); }
 
-// 1 / (1 - p) where the weight of (query, key j) is kept, else 0.
-struct WeightDropout {
-  WeightDropout(Dropout drop, const Head& head, QueryBlock block)
-      : key(drop.key),
-        counter((static_cast<std::uint64_t>(head.index * head.shape.time + block.first)) *
-                static_cast<std::uint64_t>(head.shape.time)),
-        time(static_cast<std::uint64_t>(head.shape.time)),
-        threshold(static_cast<double>(drop.p) * 0x1p32),
-        scale(1 / (1 - drop.p)) {}
-
-  Lanes operator()(Index j) const {
-    Lanes factor{};
-    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-      const std::uint64_t i = counter + static_cast<std::uint64_t>(lane) * time + static_cast<std::uint64_t>(j);
-      const std::uint64_t draw = mix(key + (i + 1) * Random::kStep) >> 32;
-      factor[lane] = static_cast<double>(draw) >= threshold ? scale : Real(0);
-    }
-    return factor;
-  }
-
-  std::uint64_t key, counter, time;
-  double threshold;
-  Real scale;
-};
+// The element of the dropout that key 0 has for the first query of a block; a query further on is `time` elements away.
+Index first_weight(const Head& head, QueryBlock block) {
+  return (head.index * head.shape.time + block.first) * head.shape.time;
+}
 
 // f(first key, number of keys) for the blocks of keys that a block of queries sees.
 template <class F>
@@ -184,7 +176,8 @@ void forward_block(const Head& head, QueryBlock queries, Dropout drop, ForwardSc
   const Index D = head.shape.head_dim;
   to_lanes(head.q + queries.first * head.stride, head.stride, queries.count, D, softmax_scale(head.shape), s.q);
   std::fill_n(s.y, D * kLanes, Real(0));
-  const WeightDropout dropout(drop, head, queries);
+  const DropoutFactor dropout(drop);
+  const Index weight = first_weight(head, queries);
   Running running;
   for_key_blocks(queries, [&](Index j, Index keys) {
     product(Into::overwrite, keys, D, {head.k + j * head.stride, head.stride, 1}, s.q, kLanes, s.scores, kLanes);
@@ -192,18 +185,15 @@ void forward_block(const Head& head, QueryBlock queries, Dropout drop, ForwardSc
     if (j > 0)
       for (Index d = 0; d < D; ++d) store(s.y + d * kLanes, load(s.y + d * kLanes) * rescale);
     if (drop.p > 0)
-      for (Index k = 0; k < keys; ++k) store(s.scores + k * kLanes, load(s.scores + k * kLanes) * dropout(j + k));
+      for (Index k = 0; k < keys; ++k)
+        store(s.scores + k * kLanes, load(s.scores + k * kLanes) * dropout(weight + j + k, head.shape.time));
     product(Into::add, D, keys, {head.v + j * head.stride, 1, head.stride}, s.scores, kLanes, s.y, kLanes);
   });
-  const Lanes inverse = 1 / running.total;
-  for (Index d = 0; d < D; ++d) store(s.y + d * kLanes, load(s.y + d * kLanes) * inverse);
-  for (Index lane = 0; lane < queries.count; ++lane) {
-    Real* out = y.data() + head.output(queries.first + lane);
-    for (Index d = 0; d < D; ++d) out[d] = s.y[d * kLanes + lane];
-    if (!log_sum.empty())
-      log_sum[static_cast<std::size_t>(head.index * head.shape.time + queries.first + lane)] =
-          running.highest[static_cast<int>(lane)] + std::log(running.total[static_cast<int>(lane)]);
-  }
+  from_lanes(s.y, 1 / running.total, queries.count, D, Grad{y}, head.output(queries.first), head.shape.heads * D);
+  if (log_sum.empty()) return;
+  for (Index lane = 0; lane < queries.count; ++lane)
+    log_sum[static_cast<std::size_t>(head.index * head.shape.time + queries.first + lane)] =
+        running.highest[static_cast<int>(lane)] + std::log(running.total[static_cast<int>(lane)]);
 }
 
 // ---- Backward ------------------------------------------------------------------------------------------------------
@@ -234,13 +224,16 @@ struct BackwardScratch {
 
 void to_rows(const Real* rows, Index stride, Index count, Index head_dim, Real scale, Real* out, Index width) {
   for (Index lane = 0; lane < kLanes; ++lane)
-    for (Index d = 0; d < head_dim; ++d)
-      out[lane * width + d] = lane < count ? scale * rows[lane * stride + d] : Real(0);
+    for_lanes(0, head_dim, [&](Index d, auto n) {
+      store(out + lane * width + d, lane < count ? scale * load(rows + lane * stride + d, n) : Lanes{});
+    });
 }
 
 // The weights (dropped out) and the gradients of the scores for one block of keys, over the scores and dp found there.
-void score_gradients(QueryBlock queries, Index j, Index keys, Lanes log_sum, Lanes delta, Dropout drop,
-                     const WeightDropout& dropout, BackwardScratch& s) {
+void score_gradients(const Head& head, QueryBlock queries, Index j, Index keys, Lanes log_sum, Lanes delta,
+                     Dropout drop, BackwardScratch& s) {
+  const DropoutFactor dropout(drop);
+  const Index first = first_weight(head, queries) + j;
   const LaneInts query = positions(queries);
   const bool some_hidden = j + keys - 1 > queries.first || queries.count < kLanes;
   for (Index k = 0; k < keys; ++k) {
@@ -249,7 +242,7 @@ void score_gradients(QueryBlock queries, Index j, Index keys, Lanes log_sum, Lan
       weight = query >= static_cast<LaneInt>(j + k) && query < static_cast<LaneInt>(queries.keys()) ? weight : Lanes{};
     Lanes dweight = load(s.dscores + k * kLanes), kept = weight;
     if (drop.p > 0) {
-      const Lanes factor = dropout(j + k);
+      const Lanes factor = dropout(first + k, head.shape.time);
       dweight *= factor;
       kept *= factor;
     }
@@ -277,25 +270,19 @@ void backward_block(const Head& head, QueryBlock queries, Dropout drop, In y, In
     saved[static_cast<int>(lane)] =
         log_sum[static_cast<std::size_t>(head.index * head.shape.time + queries.first + lane)];
   }
-  const WeightDropout dropout(drop, head, queries);
   for_key_blocks(queries, [&](Index j, Index keys) {
     product(Into::overwrite, keys, D, {head.k + j * head.stride, head.stride, 1}, s.q_lanes, kLanes, s.weights, kLanes);
     product(Into::overwrite, keys, D, {head.v + j * head.stride, head.stride, 1}, s.dy_lanes, kLanes, s.dscores,
             kLanes);
-    score_gradients(queries, j, keys, saved, delta, drop, dropout, s);
+    score_gradients(head, queries, j, keys, saved, delta, drop, s);
     product(Into::add, D, keys, {head.k + j * head.stride, 1, head.stride}, s.dscores, kLanes, s.dq_lanes, kLanes);
     for (Index d = 0; d < s.width; d += kLanes) {
       product(Into::add, keys, kLanes, {s.dscores, kLanes, 1}, s.q_rows + d, s.width, s.dk + j * s.width + d, s.width);
       product(Into::add, keys, kLanes, {s.weights, kLanes, 1}, s.dy_rows + d, s.width, s.dv + j * s.width + d, s.width);
     }
   });
-  for (Index lane = 0; lane < queries.count; ++lane) {
-    Real* out = dqkv.values.data() + (head.sample * head.shape.time + queries.first + lane) * head.stride + head.column;
-    for (Index d = 0; d < D; ++d) {
-      const Real value = scale * s.dq_lanes[d * kLanes + lane];
-      out[d] = dqkv.add ? out[d] + value : value;
-    }
-  }
+  const Index first = (head.sample * head.shape.time + queries.first) * head.stride + head.column;
+  from_lanes(s.dq_lanes, broadcast(scale), queries.count, D, dqkv, first, head.stride);
 }
 
 void backward_head(const Head& head, Dropout drop, In y, In log_sum, In dy, BackwardScratch& s, Grad dqkv) {

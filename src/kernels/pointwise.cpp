@@ -1,8 +1,7 @@
 // Element by element: residual addition, activations, SwiGLU, dropout.
 #include "normlab/base/parallel.h"
-#include "normlab/base/rng.h"
 #include "normlab/kernels/activation.h"
-#include "normlab/kernels/kernels.h"
+#include "normlab/kernels/dropout.h"
 
 namespace normlab::inline NORMLAB_REAL::kernels {
 namespace {
@@ -12,26 +11,6 @@ template <class F>
 void for_elements(std::size_t size, Index cost, const F& f) {
   parallel_blocks(static_cast<Index>(size), cost, [&](Index begin, Index end) { for_lanes(begin, end, f); });
 }
-
-// 1 / (1 - p) in the lanes of elements i, i + 1, ... that are kept, 0 in the others.
-struct DropoutFactor {
-  explicit DropoutFactor(Dropout drop)
-      : key(drop.key), threshold(static_cast<double>(drop.p) * 0x1p32), scale(1 / (1 - drop.p)) {}
-
-  Lanes operator()(Index i) const {
-    Lanes factor{};
-    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-      const std::uint64_t counter = static_cast<std::uint64_t>(i + lane);
-      const std::uint64_t draw = mix(key + (counter + 1) * Random::kStep) >> 32;
-      factor[lane] = static_cast<double>(draw) >= threshold ? scale : Real(0);
-    }
-    return factor;
-  }
-
-  std::uint64_t key;
-  double threshold;
-  Real scale;
-};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ struct Grad {
   explicit operator bool() const { return !values.empty(); }
 };
 
-// Zeroes with probability p, else scales by 1 / (1 - p). Element i is kept when the upper 32 bits of the random
+// Zeroes with probability p < 1, else scales by 1 / (1 - p). Element i is kept when the upper 32 bits of the random
 // number at counter i of the stream `key` (base/rng.h: mix(key + (i + 1) * Random::kStep)) are at least p 2^32.
 struct Dropout {
   Real p = 0;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "normlab/base/real.h"
 #include "normlab/kernels/kernels.h"
@@ -105,6 +106,24 @@ inline Real sum(Lanes v) {
 }
 inline Real max(Lanes v) {
   return fold<kVectorBytes>(v, [](auto a, auto b) { return a > b ? a : b; });
+}
+
+// Of a square block of numbers, one vector a row: swaps the two off-diagonal quarters of each block of 2 kWidth rows.
+template <int kWidth, int... kLane>
+inline void swap_quarters(Lanes (&rows)[kLanes], std::integer_sequence<int, kLane...>) {
+  constexpr int kCount = static_cast<int>(kLanes);
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) {
+    if (i & kWidth) continue;
+    const Lanes a = rows[i], b = rows[i + kWidth];
+    rows[i] = __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane - kWidth : kLane)...);
+    rows[i + kWidth] = __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane : kLane + kWidth)...);
+  }
+}
+template <int kWidth = static_cast<int>(kLanes) / 2>
+inline void transpose(Lanes (&rows)[kLanes]) {
+  swap_quarters<kWidth>(rows, std::make_integer_sequence<int, static_cast<int>(kLanes)>{});
+  if constexpr (kWidth > 1) transpose<kWidth / 2>(rows);
 }
 
 // ---- Functions -----------------------------------------------------------------------------------------------------
