@@ -138,6 +138,8 @@ bool is_flush_set() { return false; }
 }  // namespace
 
 void flush_denormals(bool on) {
+  set_flush(
+      on);  // LLVM's OpenMP gives its threads the flags of the one that opens a region, and restores these after it
   in_every_thread([on](int) { set_flush(on); });
 }
 
