@@ -1,6 +1,59 @@
+# The short way to everything; CMake does the work. `make help` lists the targets.
 BUILD ?= build
-JOBS ?= $(shell nproc)
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Options for CMake, such as -DNORMLAB_OPENMP=OFF; the build directory remembers them. CXX=clang++ chooses the compiler.
+CMAKE_FLAGS ?=
 
-all: ; cmake -S . -B $(BUILD) -DNORMLAB_TESTS=OFF && cmake --build $(BUILD) -j $(JOBS)
-test: ; cmake -S . -B $(BUILD) -DNORMLAB_TESTS=ON && cmake --build $(BUILD) -j $(JOBS) && $(BUILD)/tests/normlab_tests
-.PHONY: all test
+sources = $(shell find include src tests -name '*.h' -o -name '*.cpp')
+compiler = $(if $(filter default,$(origin CXX)),,$(CXX))
+# CMake keeps the compiler that a build directory began with; another one begins anew.
+configure = if [ "$$(cat $(BUILD)/compiler 2>/dev/null)" != "$(compiler)" ]; then \
+              rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles; \
+            fi; \
+            mkdir -p $(BUILD) && echo "$(compiler)" > $(BUILD)/compiler && \
+            $(if $(compiler),CXX="$(compiler)") cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
+compile = cmake --build $(BUILD) -j $(JOBS)
+need = command -v $(1) >/dev/null || { echo "$(1) is missing; install it (Debian: apt-get install $(1))" >&2; exit 2; }
+
+program:  ## the program, build/normlab
+	@$(configure)
+	@$(compile) --target normlab
+
+train: program  ## trains a small model and shows what it writes
+	@$(BUILD)/normlab train configs/tiny.yaml
+
+test:  ## every test; installs Catch2 where it is missing
+	@tests/install_catch2.sh $(BUILD)
+	@$(configure) -DNORMLAB_TESTS=ON
+	@$(compile)
+	@tests/layers_test.sh
+	@$(BUILD)/tests/normlab_tests
+
+format:  ## formats the sources
+	@$(call need,clang-format)
+	@clang-format -i $(sources)
+
+check:  ## clang-format and clang-tidy, which change nothing here
+	@$(call need,clang-format)
+	@$(call need,clang-tidy)
+	@clang-format --dry-run --Werror $(sources)
+	@$(configure)
+	@echo $(filter src/%.cpp,$(sources)) | xargs -n 4 -P $(JOBS) clang-tidy -p $(BUILD) --quiet
+
+layers:  ## fails when an include goes against the layers
+	@tests/layers.sh
+
+sanitize:  ## the tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory test BUILD=build-sanitize CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
+	  -DCMAKE_CXX_FLAGS='-O1 -Wno-maybe-uninitialized' -DNORMLAB_SANITIZE=address,undefined $(CMAKE_FLAGS)"
+
+clang:  ## the tests, built by clang++
+	@$(MAKE) --no-print-directory test BUILD=build-clang CXX=clang++
+
+clean:  ## removes what was built
+	rm -rf $(BUILD) build-sanitize build-clang
+
+help:
+	@awk -F ':[^#]*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: program train test format check layers sanitize clang clean help

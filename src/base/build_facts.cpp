@@ -10,7 +10,7 @@ const BuildFacts& build_facts() {
 #ifdef __clang__
                                     "clang " __clang_version__,
 #else
-                                     "g++ " __VERSION__,
+                                    "g++ " __VERSION__,
 #endif
                                     NORMLAB_FLAGS, NORMLAB_OPENMP_VERSION};
   return facts;

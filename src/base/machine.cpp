@@ -83,10 +83,11 @@ std::optional<double> cgroup_cores(const std::string& root) {
     std::string_view line = next_part(rest, '\n');
     const bool version_2 = next_part(line, ':') == "0";
     if (!lists_cpu(next_part(line, ':')) && !version_2) continue;
+    const std::string mount = root + (version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
     // A quota of a group above holds too. In a container the path may be the host's, and only its root is there.
     for (std::string path(line);; path.erase(path.rfind('/'))) {
       if (path == "/") path.clear();
-      const auto cores = group_quota(root + (version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu") + path, version_2);
+      const auto cores = group_quota(text(mount, path), version_2);
       if (cores && (!least || *cores < *least)) least = cores;
       if (path.find('/') == std::string::npos) break;
     }
@@ -137,6 +138,8 @@ bool is_flush_set() { return false; }
 }  // namespace
 
 void flush_denormals(bool on) {
+  set_flush(
+      on);  // LLVM's OpenMP gives its threads the flags of the one that opens a region, and restores these after it
   in_every_thread([on](int) { set_flush(on); });
 }
 

@@ -169,8 +169,9 @@ class JsonWriter {
       out += kLetters[named];
     } else if (c >= 0 && c < 0x20) {
       out += "\\u00";
-      out += kHex[static_cast<std::size_t>(c >> 4)];
-      out += kHex[static_cast<std::size_t>(c & 15)];
+      const auto code = static_cast<unsigned char>(c);
+      out += kHex[code / 16];
+      out += kHex[code % 16];
     } else {
       out += c;
     }

@@ -1,0 +1,11 @@
+#!/bin/sh
+# The library in another CMake project: it configures, builds without a warning and runs there. The argument is the
+# directory to build in; by CXX=clang++, with what CMAKE_FLAGS says.
+set -e
+here=$(dirname "$0")
+# shellcheck disable=SC2086
+cmake -S "$here/consumer" -B "$1" -DCMAKE_BUILD_TYPE=Debug -DNORMLAB_WERROR=ON $CMAKE_FLAGS
+cmake --build "$1" -j "$(nproc)"
+found=$("$1/consumer")
+[ "$found" = '{"sum":1000}' ] || { echo "consumer_test: expected {\"sum\":1000}, found $found" >&2; exit 1; }
+[ ! -e "$1/normlab/normlab" ] || { echo "consumer_test: the program was built, too" >&2; exit 1; }
