@@ -31,7 +31,6 @@ const std::vector<Rule> kRemembered{
     {"hideout",
      {"haystack", "wagon", "chimney", "rose bush", "barrel", "belfry", "woodpile", "goose pen", "hollow log", "beehive",
       "fountain", "ladder", "stove", "fence", "statue", "scarecrow"}},
-    {"room", {"pantry", "hayloft", "washhouse", "spare room", "guest bed", "boathouse", "greenhouse", "best chair"}},
 };
 
 const std::vector<Rule> kPeople{
@@ -136,7 +135,8 @@ const std::vector<Rule> kWorld{
     {"goal",
      {"market", "harvest fair", "capital", "wedding", "theatre", "school", "next village", "ferry", "inn", "bakery",
       "abbey", "smithy"}},
-    {"corner", {"attic", "stable", "kitchen", "cellar", "shed", "garden", "hall", "laundry"}},
+    {"room", {"attic", "stable", "kitchen", "cellar", "shed", "garden", "pantry", "hayloft", "washhouse", "yard"}},
+    {"wept", {"wept", "sighed", "shivered", "waited", "prayed", "cursed", "thought", "moped"}},
     {"hall", {"town hall", "museum", "inn", "school", "palace", "library", "chapel", "barracks"}},
     {"years", {"seven", "twenty", "forty", "a hundred", "ninety", "eleven", "sixty", "thirty"}},
 };
