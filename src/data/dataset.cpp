@@ -36,43 +36,55 @@ std::string hash_of(const Texts& texts) {
   return digits;
 }
 
-// n ln n, the piece that entropies of counts are made of.
-double n_log_n(Index n) { return n > 0 ? static_cast<double>(n) * std::log(static_cast<double>(n)) : 0.0; }
+using Tokens = std::vector<std::int32_t>;
 
-// H1 = ln N - sum_a n_a ln n_a / N
-double unigram_entropy(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
-  std::vector<Index> counts(static_cast<std::size_t>(vocab));
-  for (const std::int32_t id : tokens) ++counts[static_cast<std::size_t>(id)];
+// Added to each count, so that what training never saw is not impossible.
+constexpr double kUnseen = 0.1;
+
+// Mean of -ln p over `tokens`, p(a) = (n_a + kUnseen) / (N + V kUnseen) by the counts in `from`.
+double unigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
+  if (tokens.empty()) return 0;
+  std::vector<Index> seen(static_cast<std::size_t>(vocab)), wanted(seen.size());
+  for (const std::int32_t id : from) ++seen[static_cast<std::size_t>(id)];
+  for (const std::int32_t id : tokens) ++wanted[static_cast<std::size_t>(id)];
+  const double all = static_cast<double>(from.size()) + kUnseen * static_cast<double>(vocab);
   double sum = 0;
-  for (const Index n : counts) sum += n_log_n(n);
-  const auto total = static_cast<Index>(tokens.size());
-  return total > 0 ? (n_log_n(total) - sum) / static_cast<double>(total) : 0.0;
+  for (std::size_t a = 0; a < seen.size(); ++a)
+    sum += static_cast<double>(wanted[a]) * std::log(all / (static_cast<double>(seen[a]) + kUnseen));
+  return sum / static_cast<double>(tokens.size());
 }
 
-// H2 = (sum_a n_a ln n_a - sum_ab n_ab ln n_ab) / (N - 1) over the N - 1 pairs ab, n_a those that begin with a.
-double bigram_entropy(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
+// The second tokens of all pairs of neighbours, those with first token a at [begin[a], begin[a + 1]).
+struct Pairs {
+  Pairs(const Tokens& tokens, std::int64_t vocab) : begin(static_cast<std::size_t>(vocab) + 1) {
+    const std::size_t pairs = tokens.empty() ? 0 : tokens.size() - 1;
+    for (std::size_t i = 0; i < pairs; ++i) ++begin[static_cast<std::size_t>(tokens[i]) + 1];
+    for (std::size_t a = 1; a < begin.size(); ++a) begin[a] += begin[a - 1];
+    second.resize(pairs);
+    std::vector<std::size_t> next = begin;
+    for (std::size_t i = 0; i < pairs; ++i) second[next[static_cast<std::size_t>(tokens[i])]++] = tokens[i + 1];
+  }
+  std::span<const std::int32_t> after(std::size_t a) const {
+    return std::span(second).subspan(begin[a], begin[a + 1] - begin[a]);
+  }
+  std::vector<std::size_t> begin;
+  Tokens second;
+};
+
+// Mean of -ln p over `tokens` but the first, p(b | a) = (n_ab + kUnseen) / (n_a + V kUnseen) by the counts in `from`.
+double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
   if (tokens.size() < 2) return 0;
-  const std::size_t pairs = tokens.size() - 1;
-  // The second tokens of all pairs, sorted by their first token: counted, then placed.
-  std::vector<std::size_t> end(static_cast<std::size_t>(vocab) + 1);
-  for (std::size_t i = 0; i < pairs; ++i) ++end[static_cast<std::size_t>(tokens[i]) + 1];
-  for (std::size_t a = 1; a < end.size(); ++a) end[a] += end[a - 1];
-  std::vector<std::int32_t> second(pairs);
-  const std::vector<std::size_t> begin = end;
-  std::vector<std::size_t> next = begin;
-  for (std::size_t i = 0; i < pairs; ++i) second[next[static_cast<std::size_t>(tokens[i])]++] = tokens[i + 1];
+  const Pairs seen(from, vocab), wanted(tokens, vocab);
   std::vector<Index> counts(static_cast<std::size_t>(vocab));
   double sum = 0;
-  for (std::size_t a = 0; a + 1 < begin.size(); ++a) {
-    sum += n_log_n(static_cast<Index>(begin[a + 1] - begin[a]));
-    for (std::size_t i = begin[a]; i < begin[a + 1]; ++i) ++counts[static_cast<std::size_t>(second[i])];
-    for (std::size_t i = begin[a]; i < begin[a + 1]; ++i) {
-      Index& n = counts[static_cast<std::size_t>(second[i])];
-      sum -= n_log_n(n);
-      n = 0;
-    }
+  for (std::size_t a = 0; a < counts.size(); ++a) {
+    for (const std::int32_t b : seen.after(a)) ++counts[static_cast<std::size_t>(b)];
+    const double all = static_cast<double>(seen.after(a).size()) + kUnseen * static_cast<double>(vocab);
+    for (const std::int32_t b : wanted.after(a))
+      sum += std::log(all / (static_cast<double>(counts[static_cast<std::size_t>(b)]) + kUnseen));
+    for (const std::int32_t b : seen.after(a)) counts[static_cast<std::size_t>(b)] = 0;
   }
-  return sum / static_cast<double>(pairs);
+  return sum / static_cast<double>(tokens.size() - 1);
 }
 
 // The mean of -ln p over the targets of the windows. Built-in corpora are ASCII: a token is a character.
@@ -86,7 +98,7 @@ double mean_over_targets(const std::vector<double>& nats, std::span<const Window
 
 // One window a line: its tokens, the newline included, at most context_length + 1 of them. Lines without a target
 // (empty ones, or a single character that ends the text) are left out.
-std::vector<Window> windows_by_line(const std::vector<std::int32_t>& tokens, std::int32_t newline, Index context) {
+std::vector<Window> windows_by_line(const Tokens& tokens, std::int32_t newline, Index context) {
   std::vector<Window> windows;
   const auto n = static_cast<Index>(tokens.size());
   for (Index start = 0, i = 0; i < n; ++i) {
@@ -148,8 +160,9 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, Documents docum
   facts_.hash = hash_of(texts);
   facts_.train_tokens = static_cast<Index>(train_.size());
   facts_.validation_tokens = static_cast<Index>(validation_.size());
-  facts_.unigram = unigram_entropy(validation_, tokenizer.vocab_size());
-  facts_.bigram = bigram_entropy(validation_, tokenizer.vocab_size());
+  const Tokens& counted = train_.empty() ? validation_ : train_;
+  facts_.unigram = unigram_entropy(counted, validation_, tokenizer.vocab_size());
+  facts_.bigram = bigram_entropy(counted, validation_, tokenizer.vocab_size());
   if (!validation_.empty())
     facts_.bytes_per_token =
         static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_.size());
@@ -203,7 +216,7 @@ std::vector<Window> Dataset::all_windows() const {
 
 Batch Dataset::validation_batch(std::span<const Window> windows) const { return batch_of(validation_, windows); }
 
-Batch Dataset::batch_of(const std::vector<std::int32_t>& tokens, std::span<const Window> windows) const {
+Batch Dataset::batch_of(const Tokens& tokens, std::span<const Window> windows) const {
   Batch batch;
   batch.rows = static_cast<Index>(windows.size());
   batch.time = context_length_;

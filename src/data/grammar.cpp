@@ -27,17 +27,10 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 Grammar::Grammar(const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) add(rule);
-  const int plain = static_cast<int>(rules_.size());
-  for (int i = 0; i < plain; ++i) add_with_article(i);
   for (const Rule& rule : rules)
     for (const std::string_view alternative : rule.alternatives)
-      for (std::size_t at = 0; (at = alternative.find("{new ", at)) != std::string_view::npos; ++at) {
-        std::string_view name = alternative.substr(at + 5, alternative.find('}', at) - at - 5);
-        if (name.starts_with("a ")) name.remove_prefix(2);
-        const int remembered = find(name);
-        check(remembered >= 0, "grammar: rule ", rule.name, ": {new ", name, "} names no rule");
-        rules_[static_cast<std::size_t>(remembered)].memory = true;
-      }
+      for (std::size_t at = 0; (at = alternative.find('{', at)) != std::string_view::npos; ++at)
+        note(alternative.substr(at + 1, alternative.find('}', at) - at - 1));
   for (Compiled& rule : rules_)
     for (const auto& cells : rule.cells) rule.alternatives.push_back(symbols_of(cells[0]));
   for (Compiled& rule : rules_) {
@@ -62,6 +55,17 @@ void Grammar::add(const Rule& rule) {
   check(find(compiled.name) < 0, "grammar: two rules are named ", compiled.name);
   check(!compiled.cells.empty(), "grammar: rule ", compiled.name, " has no alternatives");
   rules_.push_back(std::move(compiled));
+}
+
+// Marks the rule that is remembered here, and adds its twin with articles where that is what is drawn.
+void Grammar::note(std::string_view braces) {
+  const bool remember = braces.starts_with("new ");
+  if (remember) braces.remove_prefix(4);
+  const bool article = braces.starts_with("a ");
+  const int rule = find(article ? braces.substr(2) : braces);
+  if (rule < 0) return;
+  if (remember) rules_[static_cast<std::size_t>(rule)].memory = true;
+  if (article && find(braces) < 0) add_with_article(rule);
 }
 
 void Grammar::add_with_article(int rule) {
@@ -159,28 +163,31 @@ int Grammar::build(const Compiled& rule, const std::vector<int>& alternatives, s
 // Means over the alternatives: what a rule draws is independent of all else, so a remembered word that is written again
 // has the mean length of its column.
 void Grammar::expect(Compiled& rule) {
+  check(rule.characters >= 0, "grammar: rule ", rule.name, " leads back to itself");
   if (rule.characters > 0) return;
+  double nats = 0, characters = 0;
+  rule.characters = -1;  // being computed
   for (const auto& alternative : rule.alternatives)
     for (const Symbol& symbol : alternative) {
       if (symbol.action == Action::write) {
-        rule.characters += 1;
+        characters += 1;
         continue;
       }
       Compiled& other = rules_[static_cast<std::size_t>(symbol.rule)];
       if (symbol.action == Action::draw) {
         expect(other);
-        rule.nats += other.nats;
-        rule.characters += other.characters;
+        nats += other.nats;
+        characters += other.characters;
       } else {
         double letters = 0;
         for (const auto& cells : other.cells)
           letters += static_cast<double>(cells[static_cast<std::size_t>(symbol.column)].size());
-        rule.characters += letters / static_cast<double>(other.cells.size());
+        characters += letters / static_cast<double>(other.cells.size());
       }
     }
   const auto n = static_cast<double>(rule.alternatives.size());
-  rule.characters /= n;
-  rule.nats = rule.nats / n + std::log(n);
+  rule.characters = characters / n;
+  rule.nats = nats / n + std::log(n);
 }
 
 double Grammar::write(Random& random, std::string& out) const {

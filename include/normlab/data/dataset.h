@@ -35,10 +35,11 @@ struct Window {
 struct DataFacts {
   std::string hash;  // of both texts, 16 hexadecimal digits (FNV-1a, 64 bits)
   Index train_tokens = 0, validation_tokens = 0;
-  double unigram = 0;           // H1: entropy of the distribution of the validation tokens
-  double bigram = 0;            // H2: entropy of a validation token given the one before, by the counts of their pairs
-  double bytes_per_token = 1;   // of the validation part: bits per byte = loss / (ln 2 bytes_per_token)
-  std::optional<double> floor;  // -ln p of the validation part per target; built-in corpora only
+  // H1 and H2: the loss on the validation tokens of a model that knows the frequencies of the training tokens, or those
+  // of pairs of neighbours (0.1 added to each count; where nothing is trained on, the validation tokens' own).
+  double unigram = 0, bigram = 0;
+  double bytes_per_token = 1;          // of the validation part: bits per byte = loss / (ln 2 bytes_per_token)
+  std::optional<double> floor;         // -ln p of the validation part per target; built-in corpora only
   std::optional<double> entropy_rate;  // of the source that the text was drawn from; built-in corpora only
 };
 

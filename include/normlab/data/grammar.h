@@ -25,10 +25,10 @@ struct Rule {
 
 class Grammar {
  public:
-  // The first rule is where a text begins. ShapeError (a defect of the tables) for unknown names, and where two
-  // alternatives of a rule could not be told apart at the first character in which they differ: past what they share
-  // from the start, both must go on with letters of their own, and none may be the start of another. Hence every text
-  // has one derivation, and reading it needs no looking ahead.
+  // The first rule is where a text begins; no rule leads back to itself. ShapeError (a defect of the tables) for
+  // unknown names, and where two alternatives of a rule could not be told apart at the first character in which they
+  // differ: past what they share from the start, both must go on with letters of their own, and none may be the start
+  // of another. Hence every text has one derivation, and reading it needs no looking ahead.
   explicit Grammar(const std::vector<Rule>& rules);
 
   // Appends one text. Returns -ln p of it, from the choices made.
@@ -72,11 +72,12 @@ class Grammar {
     int plain = 0;        // the rule itself, or for one with articles the rule without
     bool memory = false;  // whether some alternative remembers it
     int root = -1;
-    double nats = 0, characters = 0;  // expected; characters below 0: not known yet
+    double nats = 0, characters = 0;  // expected
   };
   struct Reader;
 
   void add(const Rule& rule);
+  void note(std::string_view braces);
   void add_with_article(int rule);
   int find(std::string_view name) const;  // -1 when there is none
   Symbol symbol_of(std::string_view braces) const;

@@ -1,0 +1,300 @@
+// Data sets: files, the split, rows for training, windows for validation, and what is known beforehand.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "catch.h"
+#include "normlab/base/check.h"
+#include "normlab/data/dataset.h"
+
+using namespace normlab;
+
+namespace {
+
+// A file in a directory of its own, removed at the end.
+struct TextFile {
+  explicit TextFile(std::string_view text, const char* name = "text.txt") {
+    static int count = 0;
+    directory =
+        std::filesystem::temp_directory_path() /
+        ("normlab-data-" + std::to_string(reinterpret_cast<std::uintptr_t>(this)) + "-" + std::to_string(count++));
+    std::filesystem::create_directories(directory);
+    path = (directory / name).string();
+    std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+  }
+  TextFile(const TextFile&) = delete;
+  ~TextFile() { std::filesystem::remove_all(directory); }
+  std::filesystem::path directory;
+  std::string path;
+};
+
+DataConfig config_of(const TextFile& file, double val_fraction = 0.1) {
+  DataConfig config;
+  config.source = file.path;
+  config.val_fraction = val_fraction;
+  return config;
+}
+
+std::string alphabet_text(std::size_t n) {
+  std::string text;
+  for (std::size_t i = 0; i < n; ++i) text += static_cast<char>('a' + i % 26);
+  return text;
+}
+
+constexpr double kRounding = 1e-12;  // a dozen operations on numbers below 20
+
+using Ids = std::vector<std::int32_t>;
+
+Ids row_of(const std::vector<std::int32_t>& values, const Batch& batch, Index row) {
+  return Ids(values.begin() + row * batch.time, values.begin() + (row + 1) * batch.time);
+}
+
+}  // namespace
+
+TEST_CASE("the last part of a text is for validation") {
+  const TextFile file(alphabet_text(1000));
+  const Dataset data = Dataset::load(config_of(file), 16, 1);
+  CHECK(data.facts().train_tokens == 900);
+  CHECK(data.facts().validation_tokens == 100);
+  CHECK(data.tokenizer().vocab_size() == 26);
+  CHECK(data.facts().bytes_per_token == 1.0);
+  CHECK(!data.facts().floor);
+  CHECK(!data.facts().entropy_rate);
+}
+
+TEST_CASE("the split falls between characters, and between lines where lines are documents") {
+  std::string euros;
+  for (int i = 0; i < 25; ++i) euros += "\xE2\x82\xAC";
+  const TextFile file(euros);  // 75 bytes: 90% is byte 67, within the 23rd character
+  const Dataset data = Dataset::load(config_of(file), 4, 1);
+  CHECK(data.facts().train_tokens == 23);
+  CHECK(data.facts().validation_tokens == 2);
+  CHECK(data.facts().bytes_per_token == 3.0);
+
+  const TextFile lines("abc\nabc\nabc\nabc\nxyz\nxyz\n");
+  DataConfig config = config_of(lines, 0.5);  // byte 12 begins a line
+  config.documents = Documents::lines;
+  CHECK(Dataset::load(config, 4, 1).facts().train_tokens == 12);
+  config.val_fraction = 0.49;  // byte 12.24, within the one after
+  CHECK(Dataset::load(config, 4, 1).facts().train_tokens == 12);
+  config.val_fraction = 0.4;  // byte 14.4
+  CHECK(Dataset::load(config, 4, 1).facts().train_tokens == 16);
+}
+
+TEST_CASE("a validation file of its own: all of the source is trained on, and its characters are known") {
+  const TextFile source("abababababab"), validation("xyzx");
+  DataConfig config = config_of(source);
+  config.validation = validation.path;
+  const Dataset data = Dataset::load(config, 4, 1);
+  CHECK(data.facts().train_tokens == 12);
+  CHECK(data.facts().validation_tokens == 4);
+  CHECK(data.tokenizer().vocab_size() == 5);
+}
+
+TEST_CASE("the byte order mark is dropped; any bytes do for byte tokens") {
+  const TextFile marked("\xEF\xBB\xBF" + alphabet_text(100));
+  CHECK(Dataset::load(config_of(marked), 8, 1).facts().train_tokens == 90);
+  const TextFile binary(std::string(100, '\xFF'));
+  DataConfig config = config_of(binary);
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("byte 0 is not UTF-8"));
+  config.tokenizer = "byte";
+  CHECK(Dataset::load(config, 8, 1).tokenizer().vocab_size() == 256);
+}
+
+TEST_CASE("what is wrong with the data is said in one message") {
+  DataConfig config;
+  config.source = "talse";
+  CHECK_THROWS_AS(Dataset::load(config, 8, 1), DataError);
+  CHECK_THROWS_WITH(
+      Dataset::load(config, 8, 1),
+      "data.source: 'talse' is neither a file nor one of the built-in corpora tales markov copy brackets; "
+      "did you mean 'tales'?");
+  config.source = "/no/such/file.txt";
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("'/no/such/file.txt' is neither a file"));
+  const TextFile empty(""), good(alphabet_text(100));
+  CHECK_THROWS_WITH(Dataset::load(config_of(empty), 8, 1),
+                    ContainsSubstring("data.source '" + empty.path + "': is empty"));
+  config = config_of(good);
+  config.source = good.directory.string();
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("is a directory"));
+  config = config_of(good);
+  config.validation = "missing.txt";
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), "data.validation 'missing.txt': there is no such file");
+  config = config_of(good);
+  config.tokenizer = "bytes";
+  CHECK_THROWS_AS(Dataset::load(config, 8, 1), ConfigError);
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1),
+                    "data.tokenizer: 'bytes' is not one of char byte; did you mean 'byte'?");
+}
+
+TEST_CASE("a training part shorter than a window is refused, one of a single window trains") {
+  const TextFile source(alphabet_text(16)), validation("abc");
+  DataConfig config = config_of(source);
+  config.validation = validation.path;
+  CHECK_THROWS_WITH(
+      Dataset::load(config, 16, 1),
+      ContainsSubstring("there are 16 tokens to train on, but a window takes 17 (model.context_length + 1); "
+                        "give more text, or lower model.context_length"));
+  const Dataset data = Dataset::load(config, 15, 1);
+  const Batch batch = data.train_batch(0, 0, 3);
+  for (Index row = 0; row < 3; ++row) {
+    CHECK(row_of(batch.tokens, batch, row) == data.tokenizer().encode(alphabet_text(15)));
+    CHECK(row_of(batch.targets, batch, row) == data.tokenizer().encode(alphabet_text(16).substr(1)));
+  }
+}
+
+TEST_CASE("a training row is a window, and a function of seed, step, micro-batch and row") {
+  const TextFile file(alphabet_text(5000));
+  const Dataset data = Dataset::load(config_of(file), 7, 5);
+  const Batch batch = data.train_batch(3, 1, 50);
+  CHECK(batch.rows == 50);
+  CHECK(batch.time == 7);
+  CHECK(batch.valid.empty());
+  REQUIRE(batch.tokens.size() == 350);
+  std::set<std::int32_t> starts;
+  for (Index row = 0; row < 50; ++row) {
+    const Ids tokens = row_of(batch.tokens, batch, row), targets = row_of(batch.targets, batch, row);
+    starts.insert(tokens[0]);
+    for (std::size_t i = 0; i < 7; ++i) {
+      CHECK(tokens[i] == (tokens[0] + static_cast<int>(i)) % 26);
+      CHECK(targets[i] == (tokens[i] + 1) % 26);
+    }
+  }
+  CHECK(starts.size() > 15);  // 50 draws from 26 leave 22 of them seen on average
+
+  CHECK(data.train_batch(3, 1, 50).tokens == batch.tokens);
+  CHECK(data.train_batch(4, 1, 50).tokens != batch.tokens);
+  CHECK(data.train_batch(3, 0, 50).tokens != batch.tokens);
+  CHECK(Dataset::load(config_of(file), 7, 6).train_batch(3, 1, 50).tokens != batch.tokens);
+  const Batch fewer = data.train_batch(3, 1, 20);  // row r is the same for any number of rows
+  CHECK(std::equal(fewer.tokens.begin(), fewer.tokens.end(), batch.tokens.begin()));
+}
+
+TEST_CASE("the validation tokens are never trained on") {
+  std::string text(900, 'a');
+  text += std::string(100, 'b');
+  const TextFile file(text);
+  const Dataset data = Dataset::load(config_of(file), 8, 1);
+  for (Index step = 0; step < 200; ++step) {
+    const Batch batch = data.train_batch(step, 0, 8);
+    CHECK(std::count(batch.targets.begin(), batch.targets.end(), 1) == 0);
+  }
+  const Batch batch = data.validation_batch(data.spread_windows(4));
+  CHECK(std::count(batch.tokens.begin(), batch.tokens.end(), 0) == 0);
+}
+
+TEST_CASE("validation windows are spread evenly from the first token to the last") {
+  const TextFile file(alphabet_text(1000));
+  const Dataset data = Dataset::load(config_of(file), 9, 1);  // 100 validation tokens, 99 targets
+  const auto windows = data.spread_windows(4);
+  REQUIRE(windows.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(windows[i].start == static_cast<Index>(30 * i));
+    CHECK(windows[i].targets == 9);
+  }
+  CHECK(data.spread_windows(1).size() == 1);
+  CHECK(data.spread_windows(240).size() == 11);  // so many do not overlap
+  const Batch all = data.validation_batch(windows), second = data.validation_batch(std::span(windows).subspan(1, 1));
+  CHECK(row_of(all.tokens, all, 1) == second.tokens);
+}
+
+TEST_CASE("all windows count every target once, the last one shorter") {
+  const TextFile file(alphabet_text(1000));
+  const Dataset data = Dataset::load(config_of(file), 8, 1);  // 99 targets: 12 windows of 8, one of 3
+  const auto windows = data.all_windows();
+  REQUIRE(windows.size() == 13);
+  const Batch batch = data.validation_batch(windows);
+  Ids targets;
+  for (const std::int32_t id : batch.targets)
+    if (id != kIgnore) targets.push_back(id);
+  CHECK(targets == data.tokenizer().encode(alphabet_text(1000).substr(901)));
+  CHECK(row_of(batch.targets, batch, 12) == Ids{9, 10, 11, kIgnore, kIgnore, kIgnore, kIgnore, kIgnore});
+  REQUIRE(batch.valid.size() == 104);
+  CHECK(std::count(batch.valid.begin(), batch.valid.end(), 1) == 99);
+  CHECK(std::count(batch.valid.end() - 8, batch.valid.end() - 5, 1) == 3);
+}
+
+TEST_CASE("a validation part shorter than a window is one shorter window") {
+  const TextFile file(alphabet_text(50));
+  const Dataset data = Dataset::load(config_of(file), 16, 1);  // 5 validation tokens
+  for (const auto& windows : {data.spread_windows(240), data.all_windows()}) {
+    REQUIRE(windows.size() == 1);
+    CHECK(windows[0].targets == 4);
+  }
+  CHECK_THROWS_WITH(Dataset::load(config_of(file, 0.001), 16, 1), ContainsSubstring("tokens to validate on"));
+}
+
+TEST_CASE("lines: a document is its line, its newline the last target, longer ones cut, shorter ones padded") {
+  const TextFile source("ab\n\nabcdefgh\nb\n"), validation("abc\n\n\nabcdefgh\na");
+  DataConfig config = config_of(source);
+  config.validation = validation.path;
+  config.documents = Documents::lines;
+  const Dataset data = Dataset::load(config, 4, 1);
+  const auto id = [&](char c) { return data.tokenizer().encode(std::string(1, c))[0]; };
+  const auto windows = data.all_windows();
+  REQUIRE(windows.size() == 2);  // empty lines, and a last character with nothing after it, have no target
+  const Batch batch = data.validation_batch(windows);
+  CHECK(row_of(batch.tokens, batch, 0) == Ids{id('a'), id('b'), id('c'), 0});
+  CHECK(row_of(batch.targets, batch, 0) == Ids{id('b'), id('c'), id('\n'), kIgnore});
+  CHECK(row_of(batch.tokens, batch, 1) == Ids{id('a'), id('b'), id('c'), id('d')});
+  CHECK(row_of(batch.targets, batch, 1) == Ids{id('b'), id('c'), id('d'), id('e')});
+  CHECK(batch.valid == std::vector<std::uint8_t>{1, 1, 1, 0, 1, 1, 1, 1});
+
+  std::set<Ids> rows;
+  for (Index step = 0; step < 40; ++step) {
+    const Batch drawn = data.train_batch(step, 0, 1);
+    rows.insert(drawn.targets);
+    CHECK(data.train_batch(step, 0, 1).targets == drawn.targets);
+  }
+  CHECK(rows == std::set<Ids>{{id('b'), id('\n'), kIgnore, kIgnore},
+                              {id('b'), id('c'), id('d'), id('e')},
+                              {id('\n'), kIgnore, kIgnore, kIgnore}});
+  CHECK(data.spread_windows(1).size() == 1);
+  CHECK(data.spread_windows(99).size() == 2);
+}
+
+TEST_CASE("lines: a text without a target is refused") {
+  const TextFile file("\n\n\n\n\n\n\n\n\n\n\n\n");
+  DataConfig config = config_of(file);
+  config.documents = Documents::lines;
+  CHECK_THROWS_WITH(Dataset::load(config, 4, 1), ContainsSubstring("data.documents=lines needs some"));
+}
+
+TEST_CASE("entropies of the validation tokens by the counts of the training tokens, by hand") {
+  const TextFile source("aabab"), validation("aba");
+  DataConfig config = config_of(source);
+  config.validation = validation.path;
+  const DataFacts facts = Dataset::load(config, 4, 1).facts();
+  // 3 a and 2 b, each and 0.1 more, of 5.2.
+  CHECK(std::abs(facts.unigram + (2 * std::log(3.1 / 5.2) + std::log(2.1 / 5.2)) / 3) < kRounding);
+  // After a: 1 a, 2 b; after b: 1 a.
+  CHECK(std::abs(facts.bigram + (std::log(2.1 / 3.2) + std::log(1.1 / 1.2)) / 2) < kRounding);
+}
+
+TEST_CASE("the hash tells other data and another split") {
+  const TextFile file(alphabet_text(1000)), same(alphabet_text(1000)), other(alphabet_text(999) + "a");
+  const std::string hash = Dataset::load(config_of(file), 8, 1).facts().hash;
+  CHECK(hash.size() == 16);
+  CHECK(Dataset::load(config_of(same), 16, 2).facts().hash == hash);
+  CHECK(Dataset::load(config_of(other), 8, 1).facts().hash != hash);
+  CHECK(Dataset::load(config_of(file, 0.2), 8, 1).facts().hash != hash);
+}
+
+TEST_CASE("a checkpoint evaluates with its own tokenizer") {
+  const TextFile file(alphabet_text(1000)), part("abcabcabc");
+  const Dataset trained = Dataset::load(config_of(file), 8, 1);
+  const Tokenizer stored = Tokenizer::load(trained.tokenizer().save());
+  const Dataset again = Dataset::load(config_of(file), 8, 1, stored);
+  CHECK(again.validation_batch(again.all_windows()).tokens == trained.validation_batch(trained.all_windows()).tokens);
+  const Dataset whole = Dataset::evaluation_of(part.path, stored, 8, Documents::stream);
+  CHECK(whole.facts().validation_tokens == 9);
+  CHECK(whole.facts().train_tokens == 0);
+  CHECK(whole.validation_batch(whole.all_windows()).targets == stored.encode("bcabcabc"));
+  const TextFile strange("ab\xCE\xA9");
+  CHECK_THROWS_WITH(Dataset::evaluation_of(strange.path, stored, 8, Documents::stream), ContainsSubstring("U+03A9"));
+  const TextFile single("a");
+  CHECK_THROWS_WITH(Dataset::evaluation_of(single.path, stored, 8, Documents::stream), ContainsSubstring("no target"));
+}
