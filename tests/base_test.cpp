@@ -1,4 +1,6 @@
 // Numbers as text and the random streams.
+#include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "catch.h"
@@ -20,4 +22,34 @@ TEST_CASE("the nearest name is found, and none when all are far") {
   CHECK(nearest("n-layers", names) == "n_layers");
   CHECK(nearest("nlayer", names) == "n_layers");
   CHECK(nearest("temperature", names).empty());
+}
+
+TEST_CASE("the first draws for seed 1337 are constants") {
+  Random random(1337, "test");
+  std::vector<std::uint64_t> draws;
+  for (int i = 0; i < 8; ++i) draws.push_back(random.next());
+  CHECK(draws == std::vector<std::uint64_t>{});
+}
+
+TEST_CASE("normal draws have the moments of N(0, 1)") {
+  Random random(1, "moments");
+  constexpr int kDraws = 200000;
+  double sum = 0, squares = 0, fourth = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = random.normal();
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+  }
+  // Five deviations of the estimates: 1 / sqrt(n), sqrt(2 / n), sqrt(96 / n).
+  CHECK(std::fabs(sum / kDraws) < 0.012);
+  CHECK(std::fabs(squares / kDraws - 1) < 0.016);
+  CHECK(std::fabs(fourth / kDraws - 3) < 0.11);
+}
+
+TEST_CASE("draws below n are even") {
+  Random random(1, "below");
+  std::vector<int> counts(7);
+  for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
+  for (const int count : counts) CHECK(std::abs(count - 10000) < 500);  // five deviations of 93
 }
