@@ -171,8 +171,8 @@ TEST_CASE("every norm agrees with its definition, over odd sizes and padding") {
     }
 }
 
-TEST_CASE("a large mean does not spoil the variance") {
-  const Index rows = 200, C = 384;
+TEST_CASE("a large mean spoils neither the mean nor the variance") {
+  const Index rows = 100, C = 1536;
   for (const Kind& kind : kinds(2, rows / 2, C, 4)) {
     if (!kind.centred || kind.view.reduced < 16) continue;  // over two rows, float's own steps of 1e-3 are 1e-3
     INFO(kind.name);
@@ -182,6 +182,7 @@ TEST_CASE("a large mean does not spoil the variance") {
     for (std::size_t g = 0; g < out.rstd.size(); ++g) {
       const double variance = 1 / (static_cast<double>(out.rstd[g]) * out.rstd[g]) - 1e-5;
       REQUIRE(std::fabs(variance / right.variance[g] - 1) < 1e-3);
+      REQUIRE(std::fabs(out.mean[g] - right.mean[g]) < 6e-4);  // floats near 1e4 lie 9.8e-4 apart
     }
   }
 }

@@ -72,7 +72,7 @@ Statistics group_statistics(const Runs& runs, Index group, NormRule rule, Mask m
   });
   const double inverse = count > 0 ? 1 / static_cast<double>(count) : 0;
   const Real mean = static_cast<Real>(total * inverse);
-  double rest = 0;  // the sum of x - mean: what rounding the mean left over
+  double rest = 0;  // the sum of x - mean: what rounding left over; 0 if not centred
   runs.runs_of(group, mask, [&](Index at, Index, bool real) {
     if (!real) return;
     Lanes squared{}, plain{};
@@ -85,8 +85,7 @@ Statistics group_statistics(const Runs& runs, Index group, NormRule rule, Mask m
     if (rule.centred) rest += static_cast<double>(sum(plain));
   });
   const double variance = std::max(0.0, squares * inverse - (rest * inverse) * (rest * inverse));
-  return {static_cast<Real>(total * inverse + (rule.centred ? rest * inverse : 0)),
-          static_cast<Real>(1 / std::sqrt(variance + rule.eps))};
+  return {static_cast<Real>(mean + rest * inverse), static_cast<Real>(1 / std::sqrt(variance + rule.eps))};
 }
 
 // y = (x - mean) rstd gain + bias over `length` channels with one (mean, rstd).
