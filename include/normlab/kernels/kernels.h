@@ -103,8 +103,9 @@ struct AttentionShape {
 void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_sum);
 void attention_backward(AttentionShape s, Dropout drop, In qkv, In y, In log_sum, In dy, Grad dqkv);
 // Rotary positions (Su et al. 2021), halves of a head rotated against one another: for i < D / 2, at position p and
-// angle a = p base^(-i / (D / 2)):  (u_i, u_{i + D/2}) -> (u_i cos a - u_{i + D/2} sin a, u_{i + D/2} cos a + u_i sin
-// a). D is even. Acts on q and k of qkv [batch, time, 3 C]; v is copied. Row t has position first + t. The backward
+// angle a = p base^(-i / (D / 2)):
+//   (u_i, u_{i + D/2}) -> (u_i cos a - u_{i + D/2} sin a, u_{i + D/2} cos a + u_i sin a)
+// D is even. Acts on q and k of qkv [batch, time, 3 C]; v is copied. Row t has position first + t. The backward
 // rotates by -a.
 void rope_forward(AttentionShape s, double base, In qkv, Out rotated);
 void rope_backward(AttentionShape s, double base, In drotated, Grad dqkv);
