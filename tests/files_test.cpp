@@ -1,8 +1,10 @@
 // Files: read whole, replaced whole or not at all, logs line by line.
 #include "normlab/base/files.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -94,17 +96,27 @@ TEST_CASE("a temporary file that a crash left behind does no harm") {
   CHECK(folder.names() == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("writing through a symbolic link keeps the link; a device stays a device") {
+TEST_CASE("writing through a symbolic link keeps the link") {
   const Folder folder;
   write_file(folder / "target", "old");
   fs::create_symlink("target", folder / "link");
   write_file(folder / "link", "new");
   CHECK(fs::is_symlink(folder / "link"));
   CHECK(content(folder / "target") == "new");
-  write_file("/dev/null", "gone");
-  CHECK(fs::is_character_file("/dev/null"));
-  CHECK_THROWS_WITH(write_file("/dev/full", "x"),
-                    ContainsSubstring("cannot write /dev/full") && ContainsSubstring("free some space"));
+}
+
+TEST_CASE("a pipe is written to, not replaced") {
+  const Folder folder;
+  const std::string path = folder / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(path, "bytes");
+  char bytes[6] = "";
+  CHECK(::read(reader, bytes, 5) == 5);
+  ::close(reader);
+  CHECK(std::string(bytes) == "bytes");
+  CHECK(fs::is_fifo(path));
+  CHECK(folder.names() == std::vector<std::string>{"pipe"});
 }
 
 TEST_CASE("a path that cannot be is the user's error") {
@@ -145,8 +157,6 @@ TEST_CASE("a log grows by whole lines, also across a restart and a full disk") {
   CHECK(content(path) == "one\ntwo\nthree\n");
   LineWriter log(path, LineWriter::Start::empty);
   CHECK(content(path).empty());
-  LineWriter full("/dev/full", LineWriter::Start::append);
-  CHECK_THROWS_AS(full.line("x"), SystemError);
 }
 
 TEST_CASE("a file is cut back, and never made longer") {

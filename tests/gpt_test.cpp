@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "normlab/data/tokenizer.h"
 #include "normlab/train/sampler.h"

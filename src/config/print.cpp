@@ -12,7 +12,9 @@ std::string indentation(const Key& key) {
 
 // "model:" or "  norm: layer"
 std::string entry(const Key& key) {
-  return text(indentation(key), key.name(), ":", key.is_section() ? "" : " " + key.value());
+  std::string line = text(indentation(key), key.name(), ":");
+  if (!key.is_section()) line += text(" ", key.value());
+  return line;
 }
 
 // A file's name may hold anything but may not break the comment that it stands in.
