@@ -6,7 +6,7 @@
 #include "normlab/kernels/kernels.h"
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab::inline NORMLAB_REAL {
 
 inline Lanes activate(Activation act, Lanes z) {
   for (Index i = 0; i < kLanes; ++i) {
@@ -28,4 +28,4 @@ inline Lanes activate(Activation act, Lanes z) {
   return z;
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace normlab::inline NORMLAB_REAL
