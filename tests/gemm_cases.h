@@ -205,16 +205,16 @@ TEST_CASE("linear, " PRECISION
 }
 
 TEST_CASE("linear, " PRECISION ": a gradient is added to what is there when asked") {
-  const Layer layer(300, 40, 290);
-  const Values dx = random_values(300 * 40, "dx"), dweight = random_values(40 * 290, "dw");
-  const Values dbias = random_values(290, "db");
+  const Layer layer(400, 40, 410);
+  const Values dx = random_values(400 * 40, "dx"), dweight = random_values(40 * 410, "dw");
+  const Values dbias = random_values(410, "db");
   CHECK(layer.plain_input(dx).wrong(layer.backward_input(dx)) == 0);
   CHECK(layer.plain_weight(dweight).wrong(layer.backward_weight(dweight)) == 0);
   CHECK(layer.plain_bias(dbias).wrong(layer.backward_bias(dbias)) == 0);
 }
 
 TEST_CASE("linear, " PRECISION ": an absent bias is zero, also across blocks of the depth") {
-  Layer layer(20, 300, 40);
+  Layer layer(20, 400, 40);
   Values y(20 * 40);
   kernels::linear_forward(layer.s, Activation::none, layer.x, layer.weight, {}, {}, y);
   layer.bias.assign(40, 0);
@@ -222,7 +222,7 @@ TEST_CASE("linear, " PRECISION ": an absent bias is zero, also across blocks of 
 }
 
 TEST_CASE("linear, " PRECISION ": an activation, with and without z") {
-  const Layer layer(20, 300, 83);
+  const Layer layer(20, 400, 83);
   const Values z_alone = layer.forward();
   for (const Activation act : {Activation::gelu, Activation::gelu_tanh, Activation::relu}) {
     Values z(z_alone.size()), y(z_alone.size());
