@@ -3,11 +3,11 @@
 # the build directory (the argument), where tests/CMakeLists.txt finds it. Without a network: one message, exit code 2.
 here=$(dirname "$0")
 build=$1
-installed() {
-  cmake --find-package -DNAME=Catch2 -DCOMPILER_ID=GNU -DLANGUAGE=CXX -DMODE=EXIST -DQUIET=ON >/dev/null 2>&1
-}
+installed() ( # in the build directory, since CMake leaves files where this runs
+  mkdir -p "$build/find_catch2" && cd "$build/find_catch2" &&
+    cmake --find-package -DNAME=Catch2 -DCOMPILER_ID=GNU -DLANGUAGE=CXX -DMODE=EXIST -DQUIET=ON >/dev/null 2>&1
+)
 installed && exit 0
-mkdir -p "$build" || exit 4
 [ -f "$build/catch2.tar.gz" ] && exit 0
 
 log=$build/install_catch2.log

@@ -143,7 +143,7 @@ class JsonWriter {
 
   void break_line(int level) {
     out += '\n';
-    out.append(static_cast<std::size_t>(2 * level), ' ');
+    out.append(2 * static_cast<std::size_t>(level), ' ');
   }
 
   // Bytes that are not UTF-8 become U+FFFD, so that what is written always is JSON.
