@@ -179,17 +179,17 @@ TEST_CASE("the committed sample is what the generator writes, and parses whole")
 TEST_CASE("a tale whose parts do not agree is refused") {
   const auto tales = make_tales(1);
   const std::string tale =
-      "Once a shy baker named Mila lived near the old mill. She loved cheese and kings. One cold morning she lost her "
+      "Once a shy baker named Mila lived near the dark mill. She loved cheese and kings. One cold morning she lost her "
       "lucky silver bell. She searched for two days. At last an old fox barked sadly. \"Look behind the wagon,\" it "
-      "barked twice. And the bell rang softly by the wagon. She took the good fox home to its den. So Mila and the "
-      "dear fox were friends.\n";
+      "barked twice. And the bell rang softly by the wagon. She took the shy fox home to its den. So Mila and the "
+      "merry fox were friends.\n";
   CHECK(tales->nats(tale, 0).size() == tale.size());
   const auto refused = [&](std::string_view from, std::string_view to, std::string_view message) {
     CAPTURE(from);
     const std::string wrong = replaced(tale, from, to);
     CHECK_THROWS_WITH(tales->nats(wrong, 0), ContainsSubstring(std::string(message)));
   };
-  refused("She loved", "He loved", "position 53: expected 'S' of 'She', as before, found 'He loved");
+  refused("She loved", "He loved", "position 54: expected 'S' of 'She', as before, found 'He loved");
   refused("lost her", "lost his", "of 'her', as before");
   refused("fox barked", "fox hooted", "of 'barked', as before");
   refused("it barked", "it hooted", "of 'barked', as before");
@@ -198,8 +198,8 @@ TEST_CASE("a tale whose parts do not agree is refused") {
   refused("by the wagon", "by the stove", "of 'wagon', as before");
   refused("its den", "its cave", "of 'den', as before");
   refused("So Mila", "So Nora", "of 'Mila', as before");
-  refused("dear fox", "dear owl", "of 'fox', as before");
-  refused("a shy", "an shy", "position 8: expected one of 'u'");
+  refused("merry fox", "merry owl", "of 'fox', as before");
+  refused("a shy", "an shy", "position 8: expected one of 'o'");
   refused("friends.\n", "friends.", "found the end");
   CHECK_THROWS_WITH(tales->nats(tale + tale.substr(0, 30), 0), ContainsSubstring("found the end"));
 }
