@@ -13,6 +13,7 @@
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/evaluate.h"
 #include "normlab/train/metrics.h"
+#include "normlab/train/observers.h"
 #include "normlab/train/run.h"
 #include "temporary.h"
 

@@ -1,4 +1,5 @@
-// Ops that act element by element.
+// Ops that act element by element. Both inputs may be one tensor, so their gradients are asked for in the order in
+// which the kernels write them: the first writes, the second adds.
 #include "normlab/ops/ops.h"
 
 namespace normlab::inline NORMLAB_REAL::ops {
@@ -7,8 +8,11 @@ Tensor add(const Tensor& x, const Tensor& f, Real scale) {
   check(x.shape() == f.shape(), "add: two tensors of one shape are required, got ", x.shape(), " and ", f.shape());
   Tensor y(x.shape());
   kernels::add_forward(scale, x.values(), f.values(), y.values());
-  return record("add", y, {x, f},
-                [=](const Tensor& y) { kernels::add_backward(scale, y.grad(), x.grad_sink(), f.grad_sink()); });
+  return record("add", y, {x, f}, [=](const Tensor& y) {
+    const Grad dx = x.grad_sink();
+    const Grad df = f.grad_sink();
+    kernels::add_backward(scale, y.grad(), dx, df);
+  });
 }
 
 Tensor swiglu(const Tensor& gate, const Tensor& up) {
@@ -17,7 +21,9 @@ Tensor swiglu(const Tensor& gate, const Tensor& up) {
   Tensor y(gate.shape());
   kernels::swiglu_forward(gate.values(), up.values(), y.values());
   return record("swiglu", y, {gate, up}, [=](const Tensor& y) {
-    kernels::swiglu_backward(gate.values(), up.values(), y.grad(), gate.grad_sink(), up.grad_sink());
+    const Grad dgate = gate.grad_sink();
+    const Grad dup = up.grad_sink();
+    kernels::swiglu_backward(gate.values(), up.values(), y.grad(), dgate, dup);
   });
 }
 
