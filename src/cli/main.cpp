@@ -4,8 +4,8 @@
 #include <new>
 
 #include "command.h"
-#include "normlab/base/check.h"
 #include "normlab/base/build_facts.h"
+#include "normlab/base/check.h"
 
 namespace normlab::cli {
 namespace {
@@ -77,6 +77,8 @@ int guarded(std::vector<std::string> words) {
 }  // namespace normlab::cli
 
 int main(int argc, char** argv) {
+  // A reader that has gone and a limit on file sizes are errors of a write, not the end of the program.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   return normlab::cli::guarded({argv + 1, argv + argc});
 }

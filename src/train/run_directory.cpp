@@ -4,9 +4,9 @@
 #include <chrono>
 #include <filesystem>
 
+#include "normlab/base/build_facts.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
-#include "normlab/base/build_facts.h"
 #include "normlab/formats/json.h"
 
 namespace normlab {
