@@ -5,7 +5,7 @@
 #include "catch.h"
 #include "normlab/base/check.h"
 #include "normlab/data/tokenizer.h"
-#include "normlab/data/utf8.h"
+#include "normlab/base/utf8.h"
 
 using namespace normlab;
 

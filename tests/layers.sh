@@ -11,7 +11,7 @@ BEGIN {
   may["kernels"] = "base"
   may["tensor"]  = "base kernels"
   may["ops"]     = "base kernels tensor"
-  may["nn"]      = "base config kernels tensor ops"
+  may["nn"]      = "base formats config kernels tensor ops"
   may["optim"]   = "base config kernels tensor"
   may["data"]    = "base formats config"
   may["train"]   = "base formats config kernels tensor ops nn optim data"

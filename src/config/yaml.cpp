@@ -236,7 +236,7 @@ Yaml parse_yaml_value(std::string_view value, std::string_view source) {
   value = start == std::string_view::npos ? "" : value.substr(start, value.find_last_not_of(" \t") - start + 1);
   if (!value.empty() && std::string_view("[{\"'").find(value[0]) != std::string_view::npos)
     return Parser(value, source).value();
-  YamlScanner(value, source);  // for its check of the characters
+  [[maybe_unused]] const YamlScanner checks_characters(value, source);
   Yaml node;
   node.at = {1, 1};
   node.kind = core_null(value) ? Yaml::Kind::null : Yaml::Kind::scalar;

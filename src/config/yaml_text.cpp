@@ -4,43 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "normlab/base/utf8.h"
+
 namespace normlab::config {
-namespace {
-
-// The length of the UTF-8 character at the start of `s` (Unicode 15, table 3-7), 0 if there is none.
-std::size_t utf8_length(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  const unsigned lead = byte(0), second = byte(1);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate = lead == 0xED && second > 0x9F, beyond = lead == 0xF4 && second > 0x8F;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
-void append_utf8(std::string& out, unsigned code) {
-  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    tail(0);
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
-}  // namespace
-
 YamlScanner::YamlScanner(std::string_view document, std::string_view source) : source_(source) {
   if (document.size() > kMaxYamlBytes)
     fail({1, 1}, "longer than ", kMaxYamlBytes, " bytes, the most that a configuration may have");

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "normlab/base/check.h"
-#include "normlab/data/utf8.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab {
 namespace {

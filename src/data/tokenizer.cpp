@@ -5,7 +5,7 @@
 #include <set>
 
 #include "normlab/base/check.h"
-#include "normlab/data/utf8.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab {
 namespace {

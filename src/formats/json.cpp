@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "utf8_sequence.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab {
 
@@ -150,7 +150,7 @@ class JsonWriter {
   void write_string(std::string_view s) {
     out += '"';
     while (!s.empty()) {
-      const std::size_t length = utf8_sequence(s);
+      const std::size_t length = utf8_length(s);
       if (length == 0)
         out += "\xEF\xBF\xBD";
       else if (length == 1)

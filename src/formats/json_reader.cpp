@@ -1,8 +1,8 @@
 // The strict reader of JSON: one function for each rule of the grammar of RFC 8259.
 #include <algorithm>
 
+#include "normlab/base/utf8.h"
 #include "normlab/formats/json.h"
-#include "utf8_sequence.h"
 
 namespace normlab {
 
@@ -36,7 +36,7 @@ class JsonReader {
   // What stands at the present place, for a message.
   std::string found() const {
     if (at_ >= text_.size()) return "the end of the text";
-    const std::size_t length = utf8_sequence(text_.substr(at_));
+    const std::size_t length = utf8_length(text_.substr(at_));
     if (length == 0) return "a byte that is not UTF-8";
     if (length == 1 && (peek() < 0x20 || peek() == 0x7F)) return normlab::text("control character ", int{peek()});
     return normlab::text("'", text_.substr(at_, length), "'");
@@ -157,7 +157,7 @@ class JsonReader {
     std::string out;
     while (!take('"')) {
       if (at_ >= text_.size()) fail(start, "this text has no closing '\"'");
-      const std::size_t length = utf8_sequence(text_.substr(at_));
+      const std::size_t length = utf8_length(text_.substr(at_));
       if (length == 0) fail(at_, "a byte that is not UTF-8; save the file as UTF-8");
       if (length == 1 && static_cast<unsigned char>(peek()) < 0x20)
         fail(at_, found(), " in a text; write it as \\n or \\u00..");
@@ -199,23 +199,6 @@ class JsonReader {
       code = code * 16 + static_cast<std::uint32_t>(digit % 16);
     }
     return code;
-  }
-
-  static void append_utf8(std::string& out, std::uint32_t code) {
-    const auto byte = [&](std::uint32_t value) { out += static_cast<char>(value); };
-    if (code < 0x80) return byte(code);
-    if (code < 0x800) {
-      byte(0xC0 | code >> 6);
-    } else {
-      if (code < 0x10000) {
-        byte(0xE0 | code >> 12);
-      } else {
-        byte(0xF0 | code >> 18);
-        byte(0x80 | (code >> 12 & 0x3F));
-      }
-      byte(0x80 | (code >> 6 & 0x3F));
-    }
-    byte(0x80 | (code & 0x3F));
   }
 
   std::string_view text_, name_;

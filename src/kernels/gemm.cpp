@@ -24,10 +24,7 @@ constexpr Index kDepth = 1536 / static_cast<Index>(sizeof(Real));
 constexpr Index kBlockRows = 96, kBlockColumns = 384;
 static_assert(kBlockRows % kTileRows == 0 && kBlockColumns % kTileColumns == 0);
 // Up to this width, a's rows are read where they are: packing them would cost more than it gains.
-#ifndef DC
-#define DC 3 * kTileColumns
-#endif
-constexpr Index kDirectColumns = DC;
+constexpr Index kDirectColumns = 3 * kTileColumns;
 
 struct Workspace {
   alignas(kVectorBytes) Real a[kBlockRows * kDepth];

@@ -12,7 +12,7 @@ Tensor sinusoidal_positions(Index time, Index channels) {
   for (Index t = 0; t < time; ++t)
     for (Index c = 0; c < channels; ++c) {
       const double angle =
-          static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(channels));
+          static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(c - c % 2) / static_cast<double>(channels));
       table.values()[static_cast<std::size_t>(t * channels + c)] =
           static_cast<Real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
@@ -30,7 +30,7 @@ Block::Block(const Scope& scope, const ModelConfig& config, Index index)
 Tensor Block::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);
   const Tensor between = attention_.forward(x, pass, Probe::Site::attn_output, index_);
-  const Tensor y = mlp_.forward(between, pass, Probe::Site::mlp_output, index_);
+  Tensor y = mlp_.forward(between, pass, Probe::Site::mlp_output, index_);
   if (pass.probe) pass.probe->see(Probe::Site::block_output, index_, y, pass.mask);
   return y;
 }

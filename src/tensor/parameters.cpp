@@ -8,10 +8,12 @@
 namespace normlab::inline NORMLAB_REAL {
 
 Tensor ParameterStore::add_parameter(const std::string& name, Shape shape) {
-  return parameters_.emplace_back(name, parameter_tensor(shape)).tensor;
+  parameters_.push_back({name, parameter_tensor(shape)});
+  return parameters_.back().tensor;
 }
 Tensor ParameterStore::add_buffer(const std::string& name, Shape shape) {
-  return buffers_.emplace_back(name, Tensor(shape)).tensor;
+  buffers_.push_back({name, Tensor(shape)});
+  return buffers_.back().tensor;
 }
 Index ParameterStore::parameter_count() const {
   Index count = 0;

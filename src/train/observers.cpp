@@ -19,7 +19,7 @@ std::string three_significant(double value) {
 }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const std::int64_t whole = std::llround(seconds);
   const auto two = [](std::int64_t n) { return text(n < 10 ? "0" : "", n); };
   return whole < 3600 ? text(whole / 60, ':', two(whole % 60))
                       : text(whole / 3600, ':', two(whole / 60 % 60), ':', two(whole % 60));

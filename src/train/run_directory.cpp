@@ -23,7 +23,7 @@ void make_directories(const fs::path& path) {
 
 fs::path first_free(const std::string& name) {
   for (int number = 1;; ++number) {
-    const fs::path path = fs::path("runs") / (number == 1 ? name : text(name, '-', number));
+    fs::path path = fs::path("runs") / (number == 1 ? name : text(name, '-', number));
     if (!fs::exists(path)) return path;
   }
 }

@@ -16,8 +16,10 @@ std::int32_t choose(std::span<const Real> logits, const SampleOptions& options, 
   if (options.top_k > 0 && options.top_k < static_cast<std::int64_t>(order.size()))
     order.resize(static_cast<std::size_t>(options.top_k));
 
-  std::vector<double> weight;
-  for (const std::int32_t id : order) weight.push_back(std::exp((logit(id) - logit(order[0])) / options.temperature));
+  std::vector<double> weight(order.size());
+  std::ranges::transform(order, weight.begin(), [&](std::int32_t id) {
+    return std::exp((logit(id) - logit(order[0])) / options.temperature);
+  });
   const double all = std::accumulate(weight.begin(), weight.end(), 0.0);
   double kept = 0;
   std::size_t count = 0;

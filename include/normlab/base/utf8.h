@@ -1,7 +1,7 @@
 // UTF-8, byte by byte and independent of any locale (RFC 3629: no surrogates, no overlong forms, at most U+10FFFF).
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +17,13 @@ struct Utf8Step {
 
 // The character at the start of `s` (not empty).
 Utf8Step utf8_step(std::string_view s);
+
+// The bytes of the character that `s` begins with, 1 to 4; 0 when it begins with none.
+inline std::size_t utf8_length(std::string_view s) {
+  if (s.empty()) return 0;
+  const Utf8Step step = utf8_step(s);
+  return step.status == Utf8Step::valid ? static_cast<std::size_t>(step.length) : 0;
+}
 
 void append_utf8(std::string& out, char32_t code_point);
 

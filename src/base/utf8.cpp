@@ -1,5 +1,5 @@
 // UTF-8, byte by byte and independent of any locale.
-#include "normlab/data/utf8.h"
+#include "normlab/base/utf8.h"
 
 #include <algorithm>
 
