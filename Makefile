@@ -50,10 +50,16 @@ sanitize:  ## the tests under the address and undefined-behaviour sanitizers
 clang:  ## the tests, built by clang++
 	@$(MAKE) --no-print-directory test BUILD=build-clang CXX=clang++
 
+readme: program  ## the table of settings in README.md, made anew
+	@$(BUILD)/normlab train --help-table > $(BUILD)/settings.md
+	@awk -v table=$(BUILD)/settings.md '/settings: end/ { while ((getline line < table) > 0) print line; keep = 0 } \
+	  !/settings: (begin|end)/ && keep { next } { print } /settings: begin/ { keep = 1 }' README.md > $(BUILD)/README.md
+	@cp $(BUILD)/README.md README.md
+
 clean:  ## removes what was built
 	rm -rf $(BUILD) build-sanitize build-clang
 
 help:
 	@awk -F ':[^#]*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program train test format check layers sanitize clang clean help
+.PHONY: program train test format check layers sanitize clang readme clean help

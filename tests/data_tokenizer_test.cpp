@@ -4,8 +4,8 @@
 
 #include "catch.h"
 #include "normlab/base/check.h"
-#include "normlab/data/tokenizer.h"
 #include "normlab/base/utf8.h"
+#include "normlab/data/tokenizer.h"
 
 using namespace normlab;
 

@@ -231,6 +231,10 @@ TEST_CASE("a loss that is not finite stops the run with the state before the ste
   CHECK(report.step == 0);
   CHECK_THAT(report.reason, ContainsSubstring("step 1"));
   CHECK_THAT(report.reason, ContainsSubstring("forward: op linear in blocks.1.mlp.down"));
+  const Batch batch = data.train_batch(1, 0, config.train.batch_size);
+  CHECK_THAT(report.reason,
+             ContainsSubstring(text("begin at training tokens ", batch.starts[0], " ", batch.starts[1])));
+  CHECK(batch.starts.size() == 8);
   CHECK((values_of(model.store().parameters()) == parameters));
   CHECK((values_of(model.store().buffers()) == buffers));
   CHECK((values_of(optimizer.state()) == moments));

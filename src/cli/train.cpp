@@ -17,6 +17,7 @@ constexpr Option kOptions[] = {
     {"--force", "", "replace the directory run.dir, if it holds a run"},
     {"--print-config", "", "show every key with its value and where it came from; trains nothing"},
     {"--help-config", "", "list every key with its default, range and meaning"},
+    {"--help-table", "", "the same as a Markdown table"},
 };
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -55,6 +56,7 @@ RunResult train(const Words& words, const RunOptions& options, Terminal& termina
 
 int run(const Words& words) {
   if (words.has("--help-config")) return print(config::help_config<RunConfig>()), 0;
+  if (words.has("--help-table")) return print(config::help_table<RunConfig>()), 0;
   if (words.has("--print-config"))
     return print(config::print_config(load_run_config(words.only_file("CONFIG"), words.overrides()))), 0;
   RunOptions options;

@@ -53,11 +53,15 @@ RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer
     for (Observer* observer : observers)
       if (Probe* wanted = observer->probe(step - 1)) probe = wanted;
     const BufferValues buffers = copy_of_buffers(model_.store());
-    const Loss loss = forward_backward(step, probe);
+    const Batches batches = draw(step);
+    model_.store().clear_gradients();
+    double loss = 0;
+    for (std::size_t micro = 0; micro < batches.micro.size(); ++micro)
+      loss += forward_backward(step, batches, micro, probe);
     const double grad_norm = gradient_norm(model_.store());
-    if (!std::isfinite(loss.mean) || !std::isfinite(grad_norm)) {
+    if (!std::isfinite(loss) || !std::isfinite(grad_norm)) {
       restore_buffers(model_.store(), buffers);
-      std::string reason = first_nonfinite(step, last_grad_norm);
+      std::string reason = first_nonfinite(step, batches, last_grad_norm);
       restore_buffers(model_.store(), buffers);
       return finish(Outcome::nonfinite, std::move(reason));
     }
@@ -74,7 +78,7 @@ RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer
       report.last_eval = evaluate(model_, data_, windows_);
       report.last_eval->step = step;
     }
-    const StepReport done{step, loss.mean, lr, grad_norm, clip_coef, loss.targets};
+    const StepReport done{step, loss, lr, grad_norm, clip_coef, batches.targets};
     for (Observer* observer : observers)
       observer->on_step_end(done, evaluation_due ? &*report.last_eval : nullptr, control);
     if (control.stop) return finish(*control.stop, control.reason);
@@ -83,40 +87,45 @@ RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer
                                      : finish(Outcome::interrupted, text("stopped at step ", last, ", as asked"));
 }
 
-Trainer::Loss Trainer::forward_backward(std::int64_t step, Probe* probe) const {
-  const std::uint64_t seed = static_cast<std::uint64_t>(config_.seed);
-  std::vector<Batch> batches;
-  Loss loss{0, 0};
+Trainer::Batches Trainer::draw(std::int64_t step) const {
+  Batches batches;
   for (Index micro = 0; micro < config_.train.grad_accumulation; ++micro) {
-    batches.push_back(data_.train_batch(step, micro, config_.train.batch_size));
-    loss.targets +=
-        std::ranges::count_if(batches.back().targets, [](std::int32_t target) { return target != kIgnore; });
+    batches.micro.push_back(data_.train_batch(step, micro, config_.train.batch_size));
+    batches.targets +=
+        std::ranges::count_if(batches.micro.back().targets, [](std::int32_t target) { return target != kIgnore; });
   }
+  return batches;
+}
+
+double Trainer::forward_backward(std::int64_t step, const Batches& batches, std::size_t micro, Probe* probe) const {
+  const Batch& batch = batches.micro[micro];
+  Pass pass;
+  pass.training = true;
+  pass.mask = batch.valid;
+  pass.dropout =
+      Random(static_cast<std::uint64_t>(config_.seed), "dropout").sub(static_cast<std::uint64_t>(step)).sub(micro);
+  pass.probe = probe;
+  const Tensor logits = model_.logits({batch.rows, batch.time}, batch.tokens, pass);
+  const Tensor loss =
+      ops::cross_entropy(logits, batch.targets, static_cast<Real>(1.0 / static_cast<double>(batches.targets)));
+  backward(loss);
+  return static_cast<double>(loss.item());
+}
+
+// Replays the step with a look at every op's result.
+std::string Trainer::first_nonfinite(std::int64_t step, const Batches& batches, double last_grad_norm) const {
+  const std::string first = text("step ", step, ": the first value that is not finite appeared in the ");
+  const std::string before = text("; the gradient norm of the step before was ", last_grad_norm);
   model_.store().clear_gradients();
-  for (std::size_t micro = 0; micro < batches.size(); ++micro) {
-    const Batch& batch = batches[micro];
-    Pass pass{.training = true, .mask = batch.valid};
-    pass.dropout = Random(seed, "dropout").sub(static_cast<std::uint64_t>(step)).sub(micro);
-    pass.probe = probe;
-    const Tensor logits = model_.logits({batch.rows, batch.time}, batch.tokens, pass);
-    const Tensor mean =
-        ops::cross_entropy(logits, batch.targets, static_cast<Real>(1.0 / static_cast<double>(loss.targets)));
-    loss.mean += static_cast<double>(mean.item());
-    backward(mean);
-  }
-  return loss;
+  for (std::size_t micro = 0; micro < batches.micro.size(); ++micro) try {
+      const Watch watch(stop_at_nonfinite);
+      forward_backward(step, batches, micro, nullptr);
+    } catch (const NonFiniteFound& found) {
+      std::vector<std::string> starts;
+      for (const Index start : batches.micro[micro].starts) starts.push_back(number(start));
+      return text(first, found.where, "; the rows of micro-batch ", micro, " begin at training tokens ",
+                  join(starts, " "), before);
+    }
+  return text(first, "norm of all gradients together", before);
 }
-
-std::string Trainer::first_nonfinite(std::int64_t step, double last_grad_norm) const {
-  std::string where = "the norm of all gradients together";
-  try {
-    const Watch watch(stop_at_nonfinite);
-    forward_backward(step, nullptr);
-  } catch (const NonFiniteFound& found) {
-    where = found.where;
-  }
-  return text("step ", step, ": the first value that is not finite appeared in the ", where,
-              "; the gradient norm of the step before was ", last_grad_norm);
-}
-
 }  // namespace normlab

@@ -26,13 +26,15 @@ class Trainer {
   RunReport run(std::int64_t first, std::int64_t last, std::span<Observer* const> observers);
 
  private:
-  // Forward and backward of all micro-batches of update `step`; the gradients are left in the store.
-  struct Loss {
-    double mean;
-    std::int64_t targets;
+  // The micro-batches of an update, and how many targets they have together.
+  struct Batches {
+    std::vector<Batch> micro;
+    std::int64_t targets = 0;
   };
-  Loss forward_backward(std::int64_t step, Probe* probe) const;
-  std::string first_nonfinite(std::int64_t step, double last_grad_norm) const;
+  Batches draw(std::int64_t step) const;
+  // Forward and backward of one of them, added to the gradients in the store; its share of the mean loss.
+  double forward_backward(std::int64_t step, const Batches& batches, std::size_t micro, Probe* probe) const;
+  std::string first_nonfinite(std::int64_t step, const Batches& batches, double last_grad_norm) const;
 
   const RunConfig& config_;
   const Dataset& data_;
