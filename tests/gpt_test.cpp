@@ -158,22 +158,23 @@ TEST_CASE("Pre-LN with sublayers of zero is an identity highway") {
 }
 
 TEST_CASE("Post-LN with sublayers of zero is the norm applied once a sublayer") {
-  ModelConfig config = small(NormKind::layer, Placement::post);
+  const NormKind norm = GENERATE(NormKind::layer, NormKind::rms, NormKind::batch);
+  ModelConfig config = small(norm, Placement::post);
   config.n_layers = 1;
   const Gpt model(config, 11, 1);
   for (const char* part : {"blocks.0.attn.out.weight", "blocks.0.mlp.down.weight"})
     std::ranges::fill(named(model, part).values(), Real(0));
-  const auto tokens = some_tokens(9, 11);
+  const auto tokens = some_tokens(18, 11);
   Pass pass;
-  const Tensor hidden = model.hidden({1, 9}, tokens, pass);
-  const Tensor gain = random_tensor({12}, 1),
-               embedded = ops::embedding({1, 9}, tokens, {}, named(model, "tok_embed.weight"),
-                                         named(model, "pos_embed.weight"), 0);
-  std::ranges::fill(gain.values(), Real(1));
-  const ops::NormView rows{9, 12, 1, 12};
-  const Tensor once = ops::normalize(embedded, rows, {true, 1e-5}, {}, gain, {});
-  const Tensor twice = ops::normalize(once, rows, {true, 1e-5}, {}, gain, {});
-  for (std::size_t i = 0; i < hidden.values().size(); ++i) CHECK(hidden.values()[i] == twice.values()[i]);
+  pass.training = true;
+  const Tensor hidden = model.hidden({2, 9}, tokens, pass);
+  const Tensor embedded =
+      ops::embedding({2, 9}, tokens, {}, named(model, "tok_embed.weight"), named(model, "pos_embed.weight"), 0);
+  const ops::NormView view = norm == NormKind::batch ? ops::NormView{1, 18, 12, 12} : ops::NormView{18, 12, 1, 12};
+  const ops::NormRule rule{norm != NormKind::rms, 1e-5};
+  const Tensor twice = ops::normalize(ops::normalize(embedded, view, rule, {}, {}, {}), view, rule, {}, {}, {});
+  // Gain 1 and bias 0 change no bit.
+  for (std::size_t i = 0; i < hidden.values().size(); ++i) REQUIRE(hidden.values()[i] == twice.values()[i]);
 }
 
 TEST_CASE("a position does not see later ones, and a sample is the same alone and in company") {

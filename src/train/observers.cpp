@@ -26,7 +26,7 @@ std::string clock_text(double seconds) {
 }
 
 std::string bar(double share) {
-  constexpr int kWidth = 20;
+  constexpr int kWidth = 8;
   const int full = static_cast<int>(share * kWidth);
   return text('[', std::string(static_cast<std::size_t>(full), '#'),
               std::string(static_cast<std::size_t>(kWidth - full), '-'), ']');
@@ -56,13 +56,13 @@ void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation,
     const double elapsed = seconds_since(start_), steps = static_cast<double>(config_.train.steps);
     const double left = elapsed / static_cast<double>(step.step - first_) * (steps - static_cast<double>(step.step));
     const std::string figures =
-        text("step ", step.step, '/', config_.train.steps, "  loss ", fixed(step.loss, 4), "  lr ",
-             three_significant(step.lr), "  grad ", three_significant(step.grad_norm), "  ",
-             fixed(static_cast<double>(tokens_) / elapsed / 1000, 1), "k tokens/s  ", clock_text(left), " left");
-    if (terminal_.is_live())
+        text(step.step, '/', config_.train.steps, " loss ", fixed(step.loss, 4), " lr ", three_significant(step.lr),
+             " grad ", three_significant(step.grad_norm), " ", fixed(static_cast<double>(tokens_) / elapsed / 1000, 1),
+             "k tokens/s ", clock_text(left), " left");
+    if (terminal_.is_live())  // fits 80 columns up to 99,999 steps
       terminal_.status(text(bar(static_cast<double>(step.step) / steps), ' ', figures));
     else
-      terminal_.line(figures);
+      terminal_.line(text("step ", figures));
   }
   if (evaluation) show_evaluation(*evaluation);
 }
