@@ -229,6 +229,7 @@ Batch Dataset::batch_of(const Tokens& tokens, std::span<const Window> windows) c
   for (Index row = 0; row < batch.rows; ++row) {
     const Window& window = windows[static_cast<std::size_t>(row)];
     const auto from = tokens.begin() + window.start;
+    batch.starts.push_back(window.start);
     std::copy_n(from, window.targets, batch.tokens.begin() + row * batch.time);
     std::copy_n(from + 1, window.targets, batch.targets.begin() + row * batch.time);
     if (padded) std::fill_n(batch.valid.begin() + row * batch.time, window.targets, std::uint8_t{1});

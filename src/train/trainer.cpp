@@ -116,7 +116,20 @@ std::string Trainer::first_nonfinite(std::int64_t step, double last_grad_norm) c
     where = found.where;
   }
   return text("step ", step, ": the first value that is not finite appeared in the ", where,
-              "; the gradient norm of the step before was ", last_grad_norm);
+              "; the gradient norm of the step before was ", last_grad_norm,
+              "; the rows of the step begin at the training tokens ", row_starts(step));
+}
+
+// Those of the first micro-batches, as many as a person reads.
+std::string Trainer::row_starts(std::int64_t step) const {
+  constexpr std::size_t kMost = 16;
+  std::vector<std::string> starts;
+  for (Index micro = 0; micro < config_.train.grad_accumulation && starts.size() <= kMost; ++micro)
+    for (const Index start : data_.train_batch(step, micro, config_.train.batch_size).starts)
+      starts.push_back(number(start));
+  const bool all = starts.size() <= kMost;
+  if (!all) starts.resize(kMost);
+  return join(starts, ", ") + (all ? "" : ", ...");
 }
 
 }  // namespace normlab

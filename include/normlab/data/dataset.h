@@ -24,6 +24,7 @@ struct Batch {
   std::vector<std::int32_t> tokens;   // padding is id 0, on the right
   std::vector<std::int32_t> targets;  // kIgnore where padded
   std::vector<std::uint8_t> valid;    // 1 where a position is real, 0 where padded; empty when all are real
+  std::vector<Index> starts;          // of each row, in the tokens of its part
 };
 
 // `targets` tokens to predict, the first of them from the token at `start`: tokens start .. start + targets.

@@ -33,6 +33,7 @@ class Trainer {
   };
   Loss forward_backward(std::int64_t step, Probe* probe) const;
   std::string first_nonfinite(std::int64_t step, double last_grad_norm) const;
+  std::string row_starts(std::int64_t step) const;
 
   const RunConfig& config_;
   const Dataset& data_;
