@@ -14,11 +14,20 @@ int run(const Words& words) {
                    data_command.usage);
   RunConfig config;
   config::apply_overrides(config, words.overrides());
+  for (const config::Difference& difference : config::differences(RunConfig{}, config))
+    check<UserError>(difference.path == "seed" || difference.path == "data.size" || difference.path == "data.order",
+                     "data: ", difference.path, " changes nothing in a corpus; seed, data.size and data.order do");
   const auto corpus = make_corpus(words.files()[0], config.data.order, static_cast<std::uint64_t>(config.seed));
   const std::string content = corpus->generate(config.data.size);
-  write_file(words.files()[1], content);
-  print(text(words.files()[1], ": ", content.size(), " characters of ", words.files()[0], ", entropy rate ",
-             fixed(corpus->entropy_rate(), 4), " nats a character\n"));
+  const std::string about = text(words.files()[1], ": ", content.size(), " characters of ", words.files()[0],
+                                 ", entropy rate ", fixed(corpus->entropy_rate(), 4), " nats a character\n");
+  if (words.files()[1] == "/dev/stdout") {
+    print(content);
+    fputs(about.c_str(), stderr);
+  } else {
+    write_file(words.files()[1], content);
+    print(about);
+  }
   return 0;
 }
 

@@ -1,5 +1,8 @@
 // The program: finds the command, runs it, and turns errors into one message and an exit code.
+#include <fcntl.h>
+
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -57,6 +60,12 @@ int fail(int code, std::string_view message) {
   return code;
 }
 
+// Without this a file of a run could be given the number of a missing standard output or error, and their text.
+void fill_missing_descriptors() {
+  for (int file = 0; file <= 2; ++file)
+    if (fcntl(file, F_GETFD) == -1 && open("/dev/null", file == 0 ? O_RDONLY : O_WRONLY) != file) std::_Exit(4);
+}
+
 int guarded(std::vector<std::string> words) {
   try {
     return run(std::move(words));
@@ -77,6 +86,7 @@ int guarded(std::vector<std::string> words) {
 }  // namespace normlab::cli
 
 int main(int argc, char** argv) {
+  normlab::cli::fill_missing_descriptors();
   // A reader that has gone and a limit on file sizes are errors of a write, not the end of the program.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

@@ -19,6 +19,8 @@ constexpr Option kOptions[] = {
 };
 
 int run(const Words& words) {
+  check<UserError>(words.overrides().empty(), "sample: '", words.overrides().empty() ? "" : words.overrides()[0],
+                   "' is no option; a checkpoint has its own settings, and key=value cannot change them");
   const Checkpoint checkpoint(checkpoint_path(words.only_file("CHECKPOINT")));
   const Gpt model = checkpoint.model();
   SampleOptions options;
@@ -35,11 +37,11 @@ int run(const Words& words) {
                model.config().context_length, " of them\n")
               .c_str(),
           stderr);
-  print(prompt);
-  if (ids.empty()) ids = default_prompt(checkpoint.tokenizer());
   set_threads(allowed_threads().count);
-  Sampler sampler(model, ids, options);
   StreamDecoder decoder(checkpoint.tokenizer());
+  for (const std::int32_t id : ids) print(decoder.push(id));
+  if (ids.empty()) ids = default_prompt(checkpoint.tokenizer());
+  Sampler sampler(model, ids, options);
   for (std::int64_t i = 0; i < count; ++i) print(decoder.push(sampler.next()));
   print(decoder.finish() + "\n");
   return 0;

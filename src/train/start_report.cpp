@@ -45,9 +45,10 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
   if (spec_of(config.model.norm).running)
     out +=
         "\nnote: batch norm sees later positions and other samples while it trains; evaluation uses running averages";
-  const double passes = static_cast<double>(config.train.steps * config.train.batch_size *
-                                            config.train.grad_accumulation * config.model.context_length) /
-                        static_cast<double>(std::max<Index>(1, data.train_tokens));
+  const double passes =
+      static_cast<double>(config.train.steps) *
+      static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length) /
+      static_cast<double>(std::max<Index>(1, data.train_tokens));
   return out + text("\n", fixed(passes, 2), " passes over the training data");
 }
 

@@ -4,7 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "normlab/base/text.h"
 
 namespace normlab {
 
@@ -21,17 +24,18 @@ int Terminal::columns() const {
 
 void Terminal::status(std::string_view content) {
   if (!live_) return;
-  // Back to the first column, clear to the end of the line.
-  write("\r\x1b[K" + std::string(content.substr(0, static_cast<std::size_t>(columns() - 1))));
-  open_status_ = true;
+  std::string whole(content.substr(0, static_cast<std::size_t>(columns() - 1)));
+  const std::size_t width = whole.size();
+  whole.resize(std::max(width, status_width_), ' ');  // over what the last one left; no escape sequence is needed
+  write("\r" + whole);
+  status_width_ = width;
 }
 
 void Terminal::line(std::string_view content) {
-  std::string out = open_status_ ? "\r\x1b[K" : "";
-  out += content;
-  out += '\n';
-  write(out);
-  open_status_ = false;
+  std::string out;
+  if (status_width_ > 0) out = text('\r', std::string(status_width_, ' '), '\r');
+  write(text(out, content, '\n'));
+  status_width_ = 0;
 }
 
 // Progress that cannot be shown is no reason to end a run.

@@ -15,12 +15,12 @@ enum class MlpActivation { gelu, gelu_tanh, relu, swiglu };
 enum class Initialisation { gpt2, xavier };
 
 struct ModelConfig : config::Fields {
-  FIELD(std::int64_t, n_layers, 4, config::at_least(1), "number of blocks, each attention and an MLP")
-  FIELD(std::int64_t, n_heads, 4, config::at_least(1), "attention heads; divides d_model")
-  FIELD(std::int64_t, d_model, 128, config::at_least(1), "channels of the residual stream")
-  FIELD(std::optional<std::int64_t>, d_ff, std::nullopt, config::at_least(1),
+  FIELD(std::int64_t, n_layers, 4, config::between(1, 10000), "number of blocks, each attention and an MLP")
+  FIELD(std::int64_t, n_heads, 4, config::between(1, 1000000), "attention heads; divides d_model")
+  FIELD(std::int64_t, d_model, 128, config::between(1, 1000000), "channels of the residual stream")
+  FIELD(std::optional<std::int64_t>, d_ff, std::nullopt, config::between(1, 1000000),
         "width of the MLP; 4 x d_model by default")
-  FIELD(std::int64_t, context_length, 64, config::at_least(1), "tokens that the model sees at once")
+  FIELD(std::int64_t, context_length, 64, config::between(1, 1000000), "tokens that the model sees at once")
   FIELD(NormKind, norm, NormKind::layer, config::any_value, "the norm, wherever the placement has one")
   FIELD(Placement, placement, Placement::pre, config::any_value,
         "where the norms n are: pre x + f(n(x)), post n(x + f(x)), none x + f(x)")

@@ -17,9 +17,9 @@ struct RunSection : config::Fields {
 };
 
 struct TrainConfig : config::Fields {
-  FIELD(std::int64_t, steps, 2000, config::at_least(1), "updates of the parameters")
-  FIELD(std::int64_t, batch_size, 12, config::at_least(1), "rows of a micro-batch")
-  FIELD(std::int64_t, grad_accumulation, 1, config::at_least(1),
+  FIELD(std::int64_t, steps, 2000, config::between(1, 1000000000), "updates of the parameters")
+  FIELD(std::int64_t, batch_size, 12, config::between(1, 1000000), "rows of a micro-batch")
+  FIELD(std::int64_t, grad_accumulation, 1, config::between(1, 1000000),
         "micro-batches of a step; the loss of a step is the mean over all its targets")
   FIELD(std::optional<std::int64_t>, threads, std::nullopt, config::between(1, 1024),
         "threads; by default what the process may use: the least of affinity, cgroup quota and OMP_NUM_THREADS")

@@ -8,7 +8,7 @@ namespace normlab {
 
 class Terminal {
  public:
-  // Standard error. Live when it is a terminal that can move its cursor (TERM is set and not "dumb").
+  // Standard error. Live when it is a terminal that can go back in its line (TERM is set and not "dumb").
   static Terminal standard_error();
   Terminal(int file, bool live) : file_(file), live_(live) {}
 
@@ -24,7 +24,7 @@ class Terminal {
 
   int file_;
   bool live_;
-  bool open_status_ = false;
+  std::size_t status_width_ = 0;  // columns of the live line; 0: there is none
 };
 
 }  // namespace normlab

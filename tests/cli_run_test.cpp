@@ -1,0 +1,374 @@
+// Runs from the command line: what is written where, interruption, resuming, and a machine that gets in the way.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "catch.h"
+#include "cli_runs.h"
+#include "normlab/base/build_facts.h"
+#include "normlab/base/machine.h"
+#include "normlab/config/loader.h"
+#include "normlab/train/checkpoint.h"
+
+using namespace normlab;
+
+namespace {
+
+// Waits until the run has written a metrics line of `step`; false after ten seconds.
+bool reaches_step(const Workshop& shop, const std::string& run, int step) {
+  const std::string wanted = text("{\"step\":", step, ",\"kind\":\"train\"");
+  for (int i = 0; i < 2000; ++i) {
+    if (shop.exists(run + "/metrics.jsonl") && holds(shop.metrics(run), wanted)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+Strings names_in(const std::string& directory) {
+  Strings names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+// Settings of a run too long to wait for.
+const Strings kLong{"train.steps=1000000", "log.every=1000000", "log.layers_every=0", "eval.every=1000000",
+                    "checkpoint.every=1000000"};
+
+}  // namespace
+
+TEST_CASE("cli: the files of a run and what they hold") {
+  const Workshop& shop = trained();
+  CHECK(names_in(shop.path("run")) ==
+        Strings{"checkpoints", "config.yaml", "metrics.jsonl", "run.json", "timing.jsonl"});
+  CHECK(names_in(shop.path("run/checkpoints")) == Strings{"best.safetensors", "step-000005.safetensors"});
+
+  const Json record = shop.record("run");
+  for (const char* name :
+       {"seed", "threads_asked", "threads", "threads_source", "flush_denormals", "compiler", "flags", "instruction_set",
+        "data_hash", "train_tokens", "validation_tokens", "parameters", "start", "end", "outcome"}) {
+    CAPTURE(name);
+    REQUIRE(record.find(name) != nullptr);
+    CHECK_FALSE(record.at(name).is_null());
+  }
+  CHECK(record.at("seed").integer() == 1337);
+  CHECK(record.at("data_hash").string() == Checkpoint(shop.checkpoint("run", "step-000005")).data_hash());
+
+  Strings kinds;
+  for (const std::string& line : lines_of(shop.metrics("run"))) {
+    const Json json = parse_json(line, "metrics.jsonl");
+    const std::string kind = json.at("kind").string();
+    kinds.push_back(kind + number(json.at("step").integer()));
+    const Strings names = names_of(json);
+    if (kind == "train") CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens"});
+    if (kind == "eval") CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "bits_per_byte", "floor"});
+    if (kind == "layers") CHECK(json.at("grad_norm").find("blocks.0.attn.qkv.weight") != nullptr);
+  }
+  CHECK(kinds == Strings{"layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});
+  CHECK(names_of(parse_json(lines_of(read_file(shop.path("run/timing.jsonl")))[0], "timing.jsonl")) ==
+        Strings{"step", "seconds", "tokens_per_s", "peak_rss_mb"});
+
+  // D10: the first update has a rate above 0. D13: the first loss is near ln V.
+  const Json first = parse_json(lines_of(shop.metrics("run"))[1], "metrics.jsonl");
+  CHECK(first.at("lr").real() > 0);
+  const double vocab = static_cast<double>(Checkpoint(shop.checkpoint("run", "step-000005")).tokenizer().vocab_size());
+  CHECK(first.at("loss").real() == Approx(std::log(vocab)).epsilon(0.05));
+
+  // The resolved configuration trains the same run again.
+  const Finished again = run_program({"train", shop.path("run/config.yaml"), "run.dir=" + shop.path("again")});
+  CHECK(again.code == 0);
+  CHECK(shop.metrics("again") == shop.metrics("run"));
+}
+
+TEST_CASE("cli: results on standard output, plain progress on standard error, a line every log.every steps") {
+  const Workshop shop;
+  for (const auto& environment : {std::map<std::string, std::string>{{"TERM", "xterm"}}, {{"NO_COLOR", "1"}}}) {
+    const Finished done = shop.train("run", {"--force"}, {.environment = environment});
+    CHECK(done.code == 0);
+    CHECK_FALSE(holds(done.out + done.err, "\x1b"));
+    CHECK_FALSE(holds(done.out + done.err, "\r"));
+    Strings steps;
+    for (const std::string& line : lines_of(done.err))
+      if (line.starts_with("step ") && holds(line, "  loss ")) steps.push_back(line.substr(0, line.find("  loss")));
+    CHECK(steps == Strings{"step 2/5", "step 4/5", "step 5/5"});
+    CHECK(holds(done.out, shop.path("run")));
+    CHECK(holds(done.out, "normlab sample "));
+  }
+}
+
+TEST_CASE("cli: a terminal gets a live line, without an escape sequence where NO_COLOR is set") {
+  const Workshop shop;
+  const Finished live = shop.train("a", {}, {.environment = {{"TERM", "xterm"}, {"NO_COLOR", ""}}, .terminal = true});
+  CHECK(live.code == 0);
+  CHECK(holds(live.err, "\r"));
+  CHECK(holds(live.err, "step 5/5"));
+  const Finished plain = shop.train("b", {}, {.environment = {{"TERM", "xterm"}, {"NO_COLOR", "1"}}, .terminal = true});
+  CHECK(plain.code == 0);
+  CHECK(holds(plain.err, "step 5/5"));
+  CHECK_FALSE(holds(plain.err, "\x1b"));
+}
+
+TEST_CASE("cli: no locale and no language of the environment changes a byte") {
+  const Workshop& shop = trained();
+  const Strings bytes{"data.source=" + shop.write("umlaute.txt", [] {
+    std::string content;
+    for (int i = 0; i < 60; ++i) content += text("Z\xC3\xBCge ", i, ", \xE2\x82\xAC 0,5\n");
+    return content;
+  }())};
+  std::string reference;
+  for (const char* language : {"C", "C.UTF-8", "de_DE.UTF-8", "tr_TR.UTF-8"}) {
+    CAPTURE(language);
+    const Finished done =
+        shop.train("language", joined(bytes, {"--force"}), {.environment = {{"LC_ALL", language}, {"LANG", language}}});
+    INFO(done.err);
+    REQUIRE(done.code == 0);
+    const std::string all = shop.metrics("language") + read_file(shop.checkpoint("language", "step-000005"));
+    if (reference.empty()) reference = all;
+    CHECK((all == reference));
+  }
+}
+
+TEST_CASE("cli: names with spaces, letters of any script and equals signs") {
+  const Workshop shop;
+  const std::string folder = shop.path("m\xC3\xA4rchen \xE2\x82\xAC 'a' $HOME");
+  std::filesystem::create_directory(folder);
+  const Surroundings there{.directory = folder};
+  write_file(folder + "/\xCE\xB1 \xCE\xB2.yaml", kTinyConfig);
+  const Finished done = run_program({"train", "\xCE\xB1 \xCE\xB2.yaml"}, there);
+  INFO(done.err);
+  CHECK(done.code == 0);
+  const std::string run = "runs/\xCE\xB1 \xCE\xB2";
+  CHECK(std::filesystem::exists(folder + "/" + run + "/run.json"));
+  CHECK(run_program({"train", "\xCE\xB1 \xCE\xB2.yaml"}, there).code == 0);
+  CHECK(std::filesystem::exists(folder + "/" + run + "-2/run.json"));
+  CHECK(run_program({"sample", run, "--tokens", "3"}, there).code == 0);
+  CHECK(run_program({"train", "--resume", run, "train.steps=6"}, there).code == 0);
+  CHECK(run_program({"sample", "./" + run, "--prompt=a=b", "--tokens", "3"}, there).code == 2);  // '=' is not in tales
+}
+
+TEST_CASE("cli: what the system refuses is exit code 4, and who may not write here is told so") {
+  const Workshop shop;
+  if (geteuid() == 0) {
+    // The superuser may write anywhere; a place where nobody can make a directory is left.
+    const Finished done = run_program({"train", shop.path("tiny.yaml"), "run.dir=/proc/normlab"});
+    INFO(done.err);
+    CHECK(done.code != 0);
+    CHECK(holds(done.err, "run.dir"));
+    return;
+  }
+  const std::string folder = shop.path("closed");
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms(0555));
+  const Finished done = run_program({"train", shop.path("tiny.yaml")}, {.directory = folder});
+  std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  CHECK(done.code == 4);
+  CHECK(holds(done.err, "give another run.dir, or run where you may write"));
+}
+
+TEST_CASE("cli: readers that go away and descriptors that were never there") {
+  const Workshop& shop = trained();
+  for (const Strings& words : {Strings{"sample", shop.path("run")},
+                               {"eval", shop.path("run")},
+                               {"--help"},
+                               {"data", "tales", "/dev/stdout", "data.size=300000"}}) {
+    INFO(words[0]);
+    const Finished done = run_program(words, {.deaf_output = true});
+    CHECK(done.code == 0);
+    CHECK(done.err.empty());
+  }
+  CHECK(shop.train("closed-0", {}, {.closed = {0}}).code == 0);
+  // Without standard output and error the run's own files must not take their place.
+  const Finished silent = shop.train("closed-012", {}, {.closed = {0, 1, 2}});
+  CHECK(shop.record("closed-012").at("outcome").string() == shop.record("run").at("outcome").string());
+  CHECK(shop.metrics("closed-012") == shop.metrics("run"));
+  CHECK(lines_of(read_file(shop.path("closed-012/timing.jsonl"))).size() == 2);
+  CHECK(silent.code == 0);
+  REQUIRE(shop.train("closed-2", {}, {.closed = {2}}).code == 0);
+  CHECK(shop.metrics("closed-2") == shop.metrics("run"));
+}
+
+TEST_CASE("cli: the number of threads, its source, and a warning above what may run") {
+  if (build_facts().openmp.empty()) return;
+  const Workshop shop;
+  REQUIRE(shop.train("one").code == 0);
+  CHECK(shop.record("one").at("threads_asked").integer() == 1);
+  CHECK(shop.record("one").at("threads").integer() == 1);
+  const bool one_core = allowed_threads().count == 1;
+  if (!one_core) CHECK(shop.record("one").at("threads_source").string() == "OMP_NUM_THREADS=1");
+  const Finished more = shop.train("more", {"train.threads=3"});
+  CHECK(more.code == 0);
+  CHECK(holds(more.err, "warning: train.threads asks for 3 threads where 1 may run"));
+  CHECK(shop.record("more").at("threads").integer() == 3);
+  CHECK(shop.record("more").at("threads_source").string() == "train.threads");
+  CHECK(read_file(shop.checkpoint("one", "step-000005")) == read_file(shop.checkpoint("more", "step-000005")));
+}
+
+TEST_CASE("cli: Ctrl-C and SIGTERM write a checkpoint, and the run goes on as if unbroken") {
+  const Workshop shop;
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
+    CAPTURE(signal);
+    const std::string run = text("run-", signal);
+    Process process(shop.training(run, kLong));
+    REQUIRE(reaches_step(shop, run, 3));
+    process.send(signal);
+    const Finished done = process.wait();
+    INFO(done.out << done.err);
+    CHECK(done.code == code);
+    CHECK(holds(done.out, "normlab train --resume"));
+    CHECK(shop.record(run).at("outcome").string() == "interrupted");
+    const std::string last = checkpoint_path(shop.path(run));
+    const std::int64_t step = Checkpoint(last).state().step, steps = step + 3;
+    CHECK(step >= 3);
+
+    const Strings length{text("--stop-at=", steps)};
+    CHECK(run_program(joined({"train", "--resume", shop.path(run)}, length)).code == 0);
+    CHECK(shop.train("unbroken", joined(kLong, joined(length, {"--force"}))).code == 0);
+    CHECK((shop.metrics(run) == shop.metrics("unbroken")));
+    CHECK((read_file(checkpoint_path(shop.path(run))) == read_file(checkpoint_path(shop.path("unbroken")))));
+  }
+}
+
+TEST_CASE("cli: a second Ctrl-C does not wait for the step") {
+  const Workshop shop;
+  Process process(shop.training("run", {"train.grad_accumulation=100000", "log.layers_every=0"}));  // a step of seconds
+  for (int i = 0; i < 2000 && !shop.exists("run/timing.jsonl"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  process.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  process.send(SIGINT);
+  CHECK(process.wait().code == 130);
+  CHECK(names_in(shop.path("run/checkpoints")).empty());
+}
+
+TEST_CASE("cli: a run that was killed goes on from its last checkpoint") {
+  const Workshop shop;
+  const Strings settings{"train.steps=400", "checkpoint.every=1", "log.layers_every=0", "log.every=1000",
+                         "eval.every=100000"};
+  REQUIRE(shop.train("unbroken", joined(settings, {"--stop-at=40"})).code == 0);
+  for (const int step : {1, 7, 20}) {
+    CAPTURE(step);
+    {
+      Process process(shop.training("run", joined(settings, {"--force"})));
+      REQUIRE(reaches_step(shop, "run", step + 1));
+      process.send(SIGKILL);
+      CHECK(process.wait().code == -SIGKILL);
+    }
+    const std::int64_t saved = Checkpoint(checkpoint_path(shop.path("run"))).state().step;
+    CHECK(saved >= step);
+    if (saved >= 40) continue;  // a machine so quick that nothing is left to compare
+    const Finished done = run_program({"train", "--resume", shop.path("run"), "--stop-at=40"});
+    INFO(done.err);
+    CHECK(done.code == 0);
+    CHECK((shop.metrics("run") == shop.metrics("unbroken")));
+    CHECK((read_file(shop.checkpoint("run", "step-000040")) == read_file(shop.checkpoint("unbroken", "step-000040"))));
+  }
+}
+
+TEST_CASE("cli: what --resume refuses, and that nothing is lost") {
+  const Workshop& shop = trained();
+  const std::string run = shop.path("run");
+  const auto refused = [&](const Strings& words) {
+    const Finished done = run_program(joined({"train", "--resume"}, words));
+    CHECK(done.code == 2);
+    CHECK(done.out.empty());
+    return done.err;
+  };
+  CHECK_THAT(refused({shop.path("none")}), ContainsSubstring("holds no config.yaml"));
+  CHECK_THAT(refused({shop.path("")}), ContainsSubstring("holds no config.yaml"));
+  CHECK_THAT(refused({run, "model.norm=rms"}), ContainsSubstring("model.norm cannot change from layer to rms"));
+  CHECK_THAT(refused({run, "seed=2"}), ContainsSubstring("seed cannot change from 1337 to 2"));
+  CHECK_THAT(refused({run, "train.steps=3"}), ContainsSubstring("beyond train.steps = 3"));
+  CHECK_THAT(refused({run, "train.stepz=3"}), ContainsSubstring("did you mean 'steps'?"));
+  const std::string begun = shop.path("begun");
+  std::filesystem::create_directories(begun + "/checkpoints");
+  write_file(begun + "/config.yaml", read_file(run + "/config.yaml"));
+  CHECK_THAT(refused({begun}), ContainsSubstring("there is no checkpoint"));
+  CHECK(lines_of(shop.metrics("run")).size() == 7);
+}
+
+TEST_CASE("cli: a directory that exists is kept, and --force takes only a run") {
+  const Workshop shop;
+  REQUIRE(shop.train("run").code == 0);
+  const std::string before = shop.metrics("run");
+  const Finished refused = shop.train("run", {"seed=2"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("run.dir exists") && ContainsSubstring("--force"));
+  CHECK(shop.metrics("run") == before);
+  CHECK(shop.train("run", {"seed=2", "--force"}).code == 0);
+  CHECK(shop.metrics("run") != before);
+  // With --force a mistake that comes to light later costs nothing either.
+  const std::string kept = shop.metrics("run");
+  CHECK(shop.train("run", {"data.source=tails", "--force"}).code == 2);
+  CHECK(shop.metrics("run") == kept);
+
+  std::filesystem::create_directory(shop.path("papers"));
+  shop.write("papers/thesis.txt", "years of work");
+  const Finished forced = shop.train("papers", {"--force"});
+  CHECK(forced.code == 2);
+  CHECK_THAT(forced.err, ContainsSubstring("no run.json") && ContainsSubstring("give another run.dir"));
+  CHECK(read_file(shop.path("papers/thesis.txt")) == "years of work");
+  const Finished file = shop.train("tiny.yaml", {"--force"});
+  CHECK(file.code == 2);
+  CHECK(read_file(shop.path("tiny.yaml")) == kTinyConfig);
+  CHECK(shop.train("tiny.yaml/run").code != 0);
+}
+
+TEST_CASE("cli: a full disk ends the run with exit code 4 and leaves the older checkpoint") {
+  const Workshop shop;
+  // The first run tells how long a checkpoint is; the next one may not write as much.
+  REQUIRE(shop.train("run", {"--stop-at=2"}).code == 0);
+  const std::string older = read_file(shop.checkpoint("run", "step-000002"));
+  const Finished full = run_program({"train", "--resume", shop.path("run")}, {.file_limit = older.size() - 100});
+  INFO(full.err);
+  CHECK(full.code == 4);
+  CHECK(holds(full.err, "cannot write"));
+  CHECK(holds(full.err, "free some space or write to another disk"));
+  CHECK((read_file(shop.checkpoint("run", "step-000002")) == older));
+  for (const std::string& name : names_in(shop.path("run/checkpoints"))) CHECK_FALSE(holds(name, "tmp"));
+  CHECK(run_program({"train", "--resume", shop.path("run")}).code == 0);
+}
+
+TEST_CASE("cli: resuming with other data warns") {
+  const Workshop shop;
+  std::string content;
+  for (int i = 0; i < 100; ++i) content += "the cat sat on the mat\n";
+  const std::string source = "data.source=" + shop.write("text.txt", content);
+  REQUIRE(shop.train("run", {source, "--stop-at=2"}).code == 0);
+  shop.write("text.txt", content + "the cat\n");
+  const Finished done = run_program({"train", "--resume", shop.path("run")});
+  CHECK(done.code == 0);
+  CHECK(holds(done.err, "warning: the data is not what the run began with"));
+}
+
+TEST_CASE("cli: a value that is not finite, and a loss that grew, have their own exit codes and outcomes") {
+  const Workshop shop;
+  const Strings wild{"optimizer.name=sgd", "optimizer.grad_clip=0", "schedule.warmup_steps=0"};
+  const Finished lost = shop.train("lost", joined(wild, {"optimizer.lr=1e30", "train.steps=50"}));
+  INFO(lost.out << lost.err);
+  CHECK(lost.code == 3);
+  CHECK_THAT(lost.out + lost.err, ContainsSubstring("not finite") && ContainsSubstring("step ") &&
+                                      ContainsSubstring("the gradient norm of the step before") &&
+                                      ContainsSubstring("the rows of the step begin at the training tokens "));
+  CHECK(shop.record("lost").at("outcome").string() == "nonfinite");
+  const std::int64_t step = shop.record("lost").at("step").integer();
+  CHECK(Checkpoint(checkpoint_path(shop.path("lost"))).state().step == step);
+
+  const Finished grew =
+      shop.train("grew", {"optimizer.name=sgd", "optimizer.lr=10", "schedule.warmup_steps=0", "train.steps=60"});
+  INFO(grew.out << grew.err);
+  CHECK(grew.code == 1);
+  CHECK(shop.record("grew").at("outcome").string() == "diverged");
+}
+
+TEST_CASE("cli: a start far from ln V and an implausible rate are warned of") {
+  const Workshop shop;
+  const Finished far = shop.train("far", {"model.init=xavier", "model.embed_std=1"});
+  CHECK(far.code == 0);
+  CHECK_THAT(far.err, ContainsSubstring("warning") && ContainsSubstring("ln"));
+  const Finished rate = shop.train("rate", {"optimizer.lr=2", "train.steps=1"});
+  CHECK_THAT(rate.err, ContainsSubstring("warning: optimizer.lr = 2"));
+}
