@@ -316,6 +316,13 @@ TEST_CASE("cli: a directory that exists is kept, and --force takes only a run") 
   CHECK(shop.metrics("run") == before);
   CHECK(shop.train("run", {"seed=2", "--force"}).code == 0);
   CHECK(shop.metrics("run") != before);
+  const Finished inside =
+      run_program({"train", "../tiny.yaml", "run.dir=.", "--force"}, {.directory = shop.path("run")});
+  CHECK(inside.code == 0);
+  CHECK(shop.metrics("run") == before);
+  CHECK(
+      run_program({"train", "../tiny.yaml", "run.dir=.", "--force", "seed=2"}, {.directory = shop.path("run")}).code ==
+      0);
   // With --force a mistake that comes to light later costs nothing either.
   const std::string kept = shop.metrics("run");
   CHECK(shop.train("run", {"data.source=tails", "--force"}).code == 2);
