@@ -282,12 +282,28 @@ TEST_CASE("cli: what --resume refuses, and that nothing is lost") {
   CHECK_THAT(refused({run, "model.norm=rms"}), ContainsSubstring("model.norm cannot change from layer to rms"));
   CHECK_THAT(refused({run, "seed=2"}), ContainsSubstring("seed cannot change from 1337 to 2"));
   CHECK_THAT(refused({run, "train.steps=3"}), ContainsSubstring("beyond train.steps = 3"));
+  CHECK_THAT(refused({run, "--stop-at=3"}), ContainsSubstring("--stop-at 3") && ContainsSubstring("is at step 5"));
   CHECK_THAT(refused({run, "train.stepz=3"}), ContainsSubstring("did you mean 'steps'?"));
   const std::string begun = shop.path("begun");
   std::filesystem::create_directories(begun + "/checkpoints");
   write_file(begun + "/config.yaml", read_file(run + "/config.yaml"));
   CHECK_THAT(refused({begun}), ContainsSubstring("there is no checkpoint"));
   CHECK(lines_of(shop.metrics("run")).size() == 7);
+}
+
+TEST_CASE("cli: a finished run that is resumed stays as it is, also where it was moved") {
+  const Workshop shop;
+  REQUIRE(shop.train("run").code == 0);
+  CHECK(shop.record("run").at("outcome").string() == "stuck");  // five steps are few
+  const std::string metrics = shop.metrics("run"), last = read_file(shop.checkpoint("run", "step-000005"));
+  std::filesystem::rename(shop.path("run"), shop.path("moved"));
+  const Finished done = run_program({"train", "--resume", shop.path("moved")});
+  CHECK(done.code == 0);
+  CHECK(holds(done.err, "run directory: " + shop.path("moved")));
+  CHECK_FALSE(shop.exists("run"));
+  CHECK(shop.record("moved").at("outcome").string() == "stuck");
+  CHECK((shop.metrics("moved") == metrics));
+  CHECK((read_file(shop.checkpoint("moved", "step-000005")) == last));
 }
 
 TEST_CASE("cli: a directory that exists is kept, and --force takes only a run") {
@@ -300,6 +316,13 @@ TEST_CASE("cli: a directory that exists is kept, and --force takes only a run") 
   CHECK(shop.metrics("run") == before);
   CHECK(shop.train("run", {"seed=2", "--force"}).code == 0);
   CHECK(shop.metrics("run") != before);
+  const Finished inside =
+      run_program({"train", "../tiny.yaml", "run.dir=.", "--force"}, {.directory = shop.path("run")});
+  CHECK(inside.code == 0);
+  CHECK(shop.metrics("run") == before);
+  CHECK(
+      run_program({"train", "../tiny.yaml", "run.dir=.", "--force", "seed=2"}, {.directory = shop.path("run")}).code ==
+      0);
   // With --force a mistake that comes to light later costs nothing either.
   const std::string kept = shop.metrics("run");
   CHECK(shop.train("run", {"data.source=tails", "--force"}).code == 2);

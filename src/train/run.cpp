@@ -47,9 +47,10 @@ struct Run {
   RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
 };
 
-bool is_stuck(const RunReport& report, const DataFacts& data) {
-  return report.outcome == Outcome::trained && report.last_eval &&
-         !(report.last_eval->loss <= (data.unigram + data.bigram) / 2);
+// The state's loss, since a run that was resumed at its end has no evaluation of its own.
+bool is_stuck(const RunReport& report, const TrainingState& state, const DataFacts& data) {
+  return report.outcome == Outcome::trained && state.last_loss &&
+         !(*state.last_loss <= (data.unigram + data.bigram) / 2);
 }
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
@@ -80,7 +81,7 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   Trainer trainer(config, data, model, optimizer);
   RunResult result{trainer.run(first, last, observers), directory, {}};
   RunReport& report = result.report;
-  if (is_stuck(report, data.facts())) {
+  if (is_stuck(report, state, data.facts())) {
     report.outcome = Outcome::stuck;
     report.reason = "the last validation loss lies above the mean of the unigram and bigram entropies";
   }
@@ -132,6 +133,10 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   check<ConfigError>(checkpoint.state().step <= config.train.steps, "--resume: ", checkpoint.path(), " is at step ",
                      checkpoint.state().step, ", beyond train.steps = ", config.train.steps,
                      "; give a larger train.steps");
+  check<UserError>(options.stop_at.value_or(checkpoint.state().step) >= checkpoint.state().step, "--stop-at ",
+                   options.stop_at.value_or(0), ": ", checkpoint.path(), " is at step ", checkpoint.state().step,
+                   " already; give a later step");
+  config.run.dir = directory;  // it may have been moved since
   const Team team = assemble_team(config.train, terminal);
   const Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
                                      checkpoint.tokenizer());

@@ -38,7 +38,9 @@ std::string claim_directory(const std::optional<std::string>& wanted, const std:
         fs::exists(path / "run.json"), path.string(),
         ": --force replaces only the directory of a run, and this one holds no run.json; give another run.dir");
     std::error_code error;
-    fs::remove_all(path, error);
+    // What is in it, not itself: it may be the current directory, or a link to another disk.
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+      if (!error) fs::remove_all(entry.path(), error);
     check<SystemError>(!error, path.string(), ": the old run cannot be removed: ", error.message());
   }
   make_directories(path / "checkpoints");
