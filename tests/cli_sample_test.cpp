@@ -4,7 +4,7 @@
 
 #include "catch.h"
 #include "cli_runs.h"
-#include "normlab/data/utf8.h"
+#include "normlab/base/utf8.h"
 
 using namespace normlab;
 

@@ -10,7 +10,7 @@
 namespace normlab::inline NORMLAB_REAL {
 
 class DropoutFactor {
-  using Draw = std::make_unsigned_t<LaneInt>;
+  using Draw = LaneBit;
   using Draws [[gnu::vector_size(kVectorBytes)]] = Draw;
 
  public:

@@ -26,6 +26,9 @@ using Lanes [[gnu::vector_size(kVectorBytes)]] = Real;
 // An integer as wide as Real in each lane; what a comparison of Lanes gives (-1 where it holds, else 0).
 using LaneInt = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
 using LaneInts [[gnu::vector_size(kVectorBytes)]] = LaneInt;
+// The bits of a Real, whose sums wrap around.
+using LaneBit = std::make_unsigned_t<LaneInt>;
+using LaneBits [[gnu::vector_size(kVectorBytes)]] = LaneBit;
 
 inline Lanes load(const Real* p) {
   Lanes v;
@@ -150,7 +153,7 @@ inline Lanes polynomial(Lanes x, const Real (&c)[kCount]) {
 // x = n ln 2 + r with |r| <= ln 2 / 2: 2^n goes into the exponent's bits, exp(r) - 1 is a polynomial (minimax of
 // (exp(r) - 1 - r) / r^2, error 3e-9).
 struct ExpParts {
-  LaneInts n;
+  LaneBits n;
   Lanes expm1_r;
 };
 inline ExpParts exp_parts(Lanes x) {
@@ -162,12 +165,12 @@ inline ExpParts exp_parts(Lanes x) {
   const Lanes shifted = x * Real(1.4426950408889634) + kShift;
   const Lanes n = shifted - kShift;
   const Lanes r = x - n * kHigh - n * kLow;
-  LaneInts bits;
+  LaneBits bits;
   std::memcpy(&bits, &shifted, sizeof bits);
-  return {bits - LaneInt{0x4B400000}, r + r * r * polynomial(r, c)};
+  return {bits - LaneBit{0x4B400000}, r + r * r * polynomial(r, c)};
 }
-inline Lanes times_power_of_two(Lanes x, LaneInts n) {
-  LaneInts bits;
+inline Lanes times_power_of_two(Lanes x, LaneBits n) {
+  LaneBits bits;
   std::memcpy(&bits, &x, sizeof bits);
   bits += n << 23;
   std::memcpy(&x, &bits, sizeof x);
