@@ -93,7 +93,7 @@ TEST_CASE("cli: results on standard output, plain progress on standard error, a 
     CHECK_FALSE(holds(done.out + done.err, "\r"));
     Strings steps;
     for (const std::string& line : lines_of(done.err))
-      if (line.starts_with("step ") && holds(line, " loss ")) steps.push_back(line.substr(0, line.find(" loss")));
+      if (line.starts_with("step ") && holds(line, " lr ")) steps.push_back(line.substr(0, line.find(" loss")));
     CHECK(steps == Strings{"step 2/5", "step 4/5", "step 5/5"});
     CHECK(holds(done.out, shop.path("run")));
     CHECK(holds(done.out, "normlab sample "));
