@@ -29,6 +29,12 @@ test:  ## every test; installs Catch2 where it is missing
 	@tests/layers_test.sh
 	@$(BUILD)/tests/normlab_tests
 
+bench: program  ## kernels and training steps, with their share of the machine's peak
+	@$(BUILD)/normlab bench
+
+bench-torch: program  ## training steps beside PyTorch's; PYTHON=... names a Python that has it, else Debian's is installed
+	@PYTHON="$(PYTHON)" tests/peer/compare.py --program $(BUILD)/normlab
+
 format:  ## formats the sources
 	@$(call need,clang-format)
 	@clang-format -i $(sources)
@@ -60,6 +66,6 @@ clean:  ## removes what was built
 	rm -rf $(BUILD) build-sanitize build-clang
 
 help:
-	@awk -F ':[^#]*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program train test format check layers sanitize clang readme clean help
+.PHONY: program train test bench bench-torch format check layers sanitize clang readme clean help

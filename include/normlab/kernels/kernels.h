@@ -143,5 +143,17 @@ struct SgdStep {
 // p *= 1 - lr wd;  m = momentum m + g;  p -= lr m      (as PyTorch's SGD, with decoupled decay)
 void sgd_update(const SgdStep& s, In grad, Out m, Out parameter);
 
+// ---- peak.cpp: what a core can do at best, measured in the calling thread alone ------------------------------------
+struct PeakWork {
+  double operations;  // a multiply-add is two
+  Real value;         // depends on all of them
+};
+// Multiply-adds that touch nothing but registers.
+PeakWork multiply_adds(Index rounds);
+// y = factor x, by loads and stores through the caches, which a memcpy of large blocks may pass by.
+void copy_scaled(Real factor, In x, Out y);
+// The sum of x, as fast as it can be read.
+Real read_all(In x);
+
 }  // namespace kernels
 }  // namespace normlab::inline NORMLAB_REAL
