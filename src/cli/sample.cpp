@@ -42,7 +42,9 @@ int run(const Words& words) {
   for (const std::int32_t id : ids) print(decoder.push(id));
   if (ids.empty()) ids = default_prompt(checkpoint.tokenizer());
   Sampler sampler(model, ids, options);
-  for (std::int64_t i = 0; i < count; ++i) print(decoder.push(sampler.next()));
+  with_team([&] {
+    for (std::int64_t i = 0; i < count; ++i) print(decoder.push(sampler.next()));
+  });
   print(decoder.finish() + "\n");
   return 0;
 }

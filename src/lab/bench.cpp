@@ -37,7 +37,7 @@ void write_all(int file, std::string_view bytes) {
   try {
     set_threads(threads);
     flush_denormals(true);
-    write_all(result, measure().line());
+    with_team([&] { write_all(result, measure().line()); });
     _exit(0);
   } catch (const std::exception& error) {
     write_all(STDERR_FILENO, text("normlab: bench: ", error.what(), '\n'));

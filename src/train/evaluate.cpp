@@ -3,13 +3,15 @@
 
 #include <algorithm>
 
+#include "normlab/base/parallel.h"
+
 namespace normlab {
 
 EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows) {
   const Index time = model.config().context_length;
   std::vector<double> loss(static_cast<std::size_t>(time), 0.0);
   std::vector<std::int64_t> count(loss.size(), 0);
-  for (std::size_t first = 0; first < windows.size(); first += kEvaluationRows) {
+  const auto add_rows = [&](std::size_t first) {
     const Batch batch =
         data.validation_batch(windows.subspan(first, std::min<std::size_t>(kEvaluationRows, windows.size() - first)));
     Pass pass;
@@ -21,7 +23,10 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
       loss[row % loss.size()] += static_cast<double>(row_loss[row]);
       ++count[row % loss.size()];
     }
-  }
+  };
+  with_team([&] {
+    for (std::size_t first = 0; first < windows.size(); first += kEvaluationRows) add_rows(first);
+  });
   EvalReport report;
   double sum = 0, sum_second_half = 0;
   std::int64_t second_half = 0;

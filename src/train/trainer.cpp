@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "normlab/base/parallel.h"
 #include "normlab/train/evaluate.h"
 
 namespace normlab {
@@ -38,6 +39,12 @@ void stop_at_nonfinite(const Seen& seen) {
 }  // namespace
 
 RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer* const> observers) {
+  RunReport report;
+  with_team([&] { report = run_with_team(first, last, observers); });
+  return report;
+}
+
+RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::span<Observer* const> observers) {
   RunReport report;
   report.step = first;
   RunControl control;

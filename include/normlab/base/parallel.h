@@ -1,8 +1,9 @@
-// Work over threads that gives the same bytes for any number of them: a thread owns what it writes, and
-// sums that cross threads are made of chunks of constant length, added from left to right.
+// Work over threads that gives the same bytes for any number of them: a thread owns what it writes, and sums that cross
+// threads are made of chunks of constant length, added from left to right.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "normlab/base/real.h"
@@ -19,26 +20,28 @@ void set_threads(int count);
 // How many threads really ran in a parallel region.
 int measured_threads();
 
-// Work of fewer elementary operations than this is not worth the opening of a parallel region.
+// Runs `body` with the team kept together: one parallel region is open for all of it, its other threads wait for the
+// parts that parallel_ranges hands out, and whoever is free takes the next part. So a part costs no region of its own,
+// and a thread that the system runs late is not waited for. What `body` throws comes out of here.
+void with_team(const std::function<void()>& body);
+
+// call(f, begin, end) over parts of [0, items); see parallel_ranges. Not from within a part.
+void run_on_team(Index items, void (*call)(const void* f, Index begin, Index end), const void* f);
+// True in a thread that is at work on a part.
+bool in_part();
+
+// Work of fewer elementary operations than this is not worth handing out.
 inline constexpr Index kParallelWork = 1 << 15;
 
-// f(begin, end) over [0, items) in contiguous ranges, one a thread. `cost`: elementary operations an item.
+// f(begin, end) over contiguous ranges that together are [0, items). `cost`: elementary operations an item.
 // What f computes for an item must not depend on the range that it lies in.
 template <class F>
 void parallel_ranges(Index items, Index cost, const F& f) {
-#ifdef _OPENMP
-  const int team = static_cast<int>(std::min<Index>(threads(), items));
-  if (team > 1 && items * cost >= kParallelWork && !omp_in_parallel()) {
-#pragma omp parallel num_threads(team)
-    {
-      const Index n = omp_get_num_threads(), i = omp_get_thread_num();
-      f(items * i / n, items * (i + 1) / n);
-    }
-    return;
-  }
-#endif
-  if (items > 0) f(Index{0}, items);
-  (void)cost;
+  if (threads() > 1 && items > 1 && items * cost >= kParallelWork && !in_part())
+    run_on_team(
+        items, [](const void* g, Index begin, Index end) noexcept { (*static_cast<const F*>(g))(begin, end); }, &f);
+  else if (items > 0)
+    f(Index{0}, items);
 }
 
 // f(item) for each of [0, items).
@@ -49,7 +52,7 @@ void parallel_for(Index items, Index cost, const F& f) {
   });
 }
 
-// f(thread) once in each thread of the team.
+// f(thread) once in each thread of the team. Not within with_team.
 template <class F>
 void in_every_thread(const F& f) {
 #ifdef _OPENMP

@@ -26,6 +26,7 @@ class Trainer {
   RunReport run(std::int64_t first, std::int64_t last, std::span<Observer* const> observers);
 
  private:
+  RunReport run_with_team(std::int64_t first, std::int64_t last, std::span<Observer* const> observers);
   // The micro-batches of an update, and how many targets they have together.
   struct Batches {
     std::vector<Batch> micro;
