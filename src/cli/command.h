@@ -38,6 +38,8 @@ class Words {
   std::optional<std::int64_t> integer(std::string_view option, std::int64_t low) const;
   std::optional<double> real(std::string_view option, double low, double high) const;
 
+  std::string program = "normlab";  // as the user called it
+
   const std::vector<std::string>& files() const { return files_; }
   // The only word that is no option and no override; UserError that says what is missing, or one too many.
   const std::string& only_file(std::string_view what) const;

@@ -24,9 +24,11 @@ RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
   RunConfig config = checkpoint.config();
   config::apply_overrides(config, words.overrides());
   for (const config::Difference& difference : config::differences(checkpoint.config(), config))
-    check<ConfigError>(difference.path.starts_with("data.") || difference.path.starts_with("train.threads"),
+    check<ConfigError>((difference.path.starts_with("data.") && difference.path != "data.tokenizer") ||
+                           difference.path == "train.threads",
                        "eval: ", difference.path, " cannot change from ", difference.left, " to ", difference.right,
-                       "; a trained model keeps its settings, and only data.* and train.threads can be given");
+                       "; a trained model keeps its settings, and only train.threads and data.*, without "
+                       "data.tokenizer, can be given");
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "command.h"
@@ -33,7 +34,18 @@ std::string version_text() {
               "\nOpenMP: ", build.openmp.empty() ? "none" : build.openmp, '\n');
 }
 
-int run(std::vector<std::string> words) {
+// --help anywhere but as the value of an option.
+bool asks_for_help(const Command& command, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--help" || words[i] == "-h") return true;
+    for (const Option& option : command.options)
+      if (option.name == words[i] && !option.value.empty()) ++i;
+    if (i >= words.size()) break;
+  }
+  return false;
+}
+
+int run(const std::string& program, std::vector<std::string> words) {
   if (words.empty()) {
     print(general_help());
     return 2;
@@ -46,9 +58,10 @@ int run(std::vector<std::string> words) {
   for (const Command* command : kCommands) {
     names.emplace_back(command->name);
     if (command->name != name) continue;
-    for (const std::string& word : words)
-      if (word == "--help" || word == "-h") return print(help_of(*command)), 0;
-    return command->run(Words(*command, words));
+    if (asks_for_help(*command, words)) return print(help_of(*command)), 0;
+    Words given(*command, words);
+    given.program = program;
+    return command->run(given);
   }
   const std::string near = nearest(name, names);
   throw UserError(text("there is no command '", name, "'", near.empty() ? "" : text("; did you mean ", near, "?"),
@@ -67,15 +80,17 @@ void fill_missing_descriptors() {
     if (fcntl(file, F_GETFD) == -1 && open("/dev/null", file == 0 ? O_RDONLY : O_WRONLY) != file) std::_Exit(4);
 }
 
-int guarded(std::vector<std::string> words) {
+int guarded(const std::string& program, std::vector<std::string> words) {
   try {
-    return run(std::move(words));
+    return run(program, std::move(words));
   } catch (const OutputClosed&) {
     return 0;
   } catch (const UserError& error) {
     return fail(2, error.what());
   } catch (const SystemError& error) {
     return fail(4, error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(4, text(error.path1().string(), ": ", error.code().message()));
   } catch (const std::bad_alloc&) {
     return fail(4, "out of memory; lower train.batch_size, model.context_length or the model's size");
   } catch (const std::exception& error) {
@@ -91,5 +106,5 @@ int main(int argc, char** argv) {
   // A reader that has gone and a limit on file sizes are errors of a write, not the end of the program.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  return normlab::cli::guarded({argv + 1, argv + argc});
+  return argc > 0 ? normlab::cli::guarded(argv[0], {argv + 1, argv + argc}) : 2;
 }

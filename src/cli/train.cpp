@@ -63,11 +63,16 @@ int run(const Words& words) {
   options.stop_at = words.integer("--stop-at", 1);
   options.force = words.has("--force");
   options.interrupted = &interrupted;
+  options.program = words.program;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   Terminal terminal = Terminal::standard_error();
   const RunResult result = train(words, options, terminal);
   print(result.summary);
+  const Outcome outcome = result.report.outcome;
+  if (outcome == Outcome::nonfinite || outcome == Outcome::diverged)
+    terminal.line(text("normlab: ", config::to_string(outcome), ": ", result.report.reason,
+                       "; try a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0"));
   return exit_code(result.report.outcome);
 }
 
@@ -79,7 +84,8 @@ const Command train_command{
     "CONFIG [key=value ...]  |  --resume RUN [key=value ...]",
     "Writes a run directory (runs/NAME) with config.yaml, run.json, metrics.jsonl, timing.jsonl and checkpoints.\n"
     "key=value changes a setting of the file: model.norm=rms optimizer.lr=3e-4\n"
-    "Exit codes: 0 done, 1 diverged, 2 wrong input, 3 a value that is not finite, 4 the system refused, 130 Ctrl-C.",
+    "Exit codes: 0 done, 1 diverged, 2 wrong input, 3 a value that is not finite, 4 the system refused,\n"
+    "130 Ctrl-C, 143 SIGTERM. A run that is stuck was done: 0.",
     "  normlab train configs/tiny.yaml model.norm=rms train.steps=500\n"
     "  normlab train configs/shakespeare.yaml data.source=input.txt",
     kOptions,

@@ -52,32 +52,37 @@ int run(const Words& words) {
   std::size_t width = 0;
   for (const std::string& file : words.files())
     width = std::max(width, std::filesystem::path(file).filename().string().size());
-  bool any_differs = false, any_refused = false;
+  int agree = 0, differ = 0, refused = 0;
   Json files = Json::array();
   for (const std::string& file : words.files()) {
     const VerifyReport report = words.has("--double") ? f64::verify_file(file) : verify_file(file);
-    any_differs |= report.status == VerifyReport::Status::differs;
-    any_refused |= report.status == VerifyReport::Status::refused;
+    agree += report.status == VerifyReport::Status::ok;
+    differ += report.status == VerifyReport::Status::differs;
+    refused += report.status == VerifyReport::Status::refused;
     if (words.has("--json"))
       files.push(json_of(file, report));
     else
       print(line_of(file, width, report));
   }
-  if (words.has("--json")) print(Json::object({{"files", std::move(files)}}).indented() + "\n");
-  return any_differs ? 1 : any_refused ? 2 : 0;
+  if (words.has("--json"))
+    print(Json::object({{"files", std::move(files)}}).indented() + "\n");
+  else
+    print(text(agree, " agree, ", differ, " differ, ", refused, " refused\n"));
+  return differ > 0 ? 1 : refused > 0 ? 2 : 0;
 }
 
 }  // namespace
 
-const Command verify_command{"verify",
-                             "compares with reference files: logits, loss, gradients, updates",
-                             "FILE... [--double] [--json]",
-                             "Each FILE holds a small model, a batch, and what PyTorch computed from them in float64. "
-                             "Prints the largest error of\n"
-                             "each part, relative to the tensor's largest magnitude. Exit code 1 when one differs, 2 "
-                             "when one had to be refused.",
-                             "  normlab verify tests/reference/*.safetensors --double",
-                             kOptions,
-                             run};
+const Command verify_command{
+    "verify",
+    "compares with reference files: logits, loss, gradients, updates",
+    "FILE... [--double] [--json]",
+    "Each FILE holds a small model, a batch, and what PyTorch computed from them in float64. "
+    "Prints the largest error of\n"
+    "each part, relative to the tensor's largest magnitude. Exit code 1 when one differs, 2 "
+    "when one had to be refused.",
+    "  normlab verify tests/reference/rms-*.safetensors tests/reference/batch-*.safetensors --double",
+    kOptions,
+    run};
 
 }  // namespace normlab::cli

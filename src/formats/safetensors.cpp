@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -148,13 +149,11 @@ void write(const std::string& path, const Metadata& metadata, std::vector<Stored
   std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
     return std::tie(b.dtype, a.name) < std::tie(a.dtype, b.name);
   });
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const StoredTensor& tensor = tensors[i];
+  std::set<std::string_view> names{kMetadata};
+  for (const StoredTensor& tensor : tensors) {
     check(byte_count(tensor.dtype, tensor.shape) == static_cast<std::int64_t>(tensor.bytes.size()),
           "safetensors: ", tensor.name, " has ", tensor.bytes.size(), " bytes, which do not fit its shape");
-    check(tensor.name != kMetadata && std::none_of(tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(i),
-                                                   [&](const StoredTensor& t) { return t.name == tensor.name; }),
-          "safetensors: the name ", tensor.name, " is taken");
+    check(names.insert(tensor.name).second, "safetensors: the name ", tensor.name, " is taken");
   }
   std::string header = header_bytes(metadata, tensors);
   std::vector<std::string_view> parts{header};

@@ -10,6 +10,7 @@ void ModelConfig::resolve() {
   if (!embed_std) embed_std = init == Initialisation::xavier ? 1.0 : 0.02;
   check<ConfigError>(d_model % n_heads == 0, "model.n_heads: ", n_heads, " does not divide model.d_model, ", d_model,
                      "; each head has d_model / n_heads channels");
+  check<ConfigError>(static_cast<float>(dropout) < 1, "model.dropout: ", dropout, " is 1 in float; give less");
   check<ConfigError>(position != Position::rope || d_model / n_heads % 2 == 0,
                      "model.position: rope needs an even number of channels a head; model.d_model / model.n_heads is ",
                      d_model / n_heads);

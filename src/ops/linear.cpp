@@ -11,7 +11,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const kernels::LinearShape shape{rows, in, out};
   const Shape y_shape = x.shape().rank() == 3 ? Shape{x.shape()[0], x.shape()[1], out} : Shape{rows, out};
   Tensor y(y_shape), z;
-  const bool keeps_z = act != Activation::none && (x.needs_grad() || weight.needs_grad());
+  const bool keeps_z = act != Activation::none && keeps_graph({x, weight});
   if (keeps_z) z = Tensor(y_shape);
   kernels::linear_forward(shape, act, x.values(), weight.values(), bias ? In(bias.values()) : In(),
                           z ? z.values() : Out(), y.values());

@@ -2,10 +2,17 @@
 #include "normlab/tensor/parameters.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "normlab/base/rng.h"
 
 namespace normlab::inline NORMLAB_REAL {
+
+bool all_finite(const std::vector<Named>& tensors) {
+  // Squares of floats do not overflow a double; in double, no parameter worth keeping is above 1e154.
+  return std::ranges::all_of(
+      tensors, [](const Named& named) { return std::isfinite(kernels::squared_norm(named.tensor.values())); });
+}
 
 Tensor ParameterStore::add_parameter(const std::string& name, Shape shape) {
   parameters_.push_back({name, parameter_tensor(shape)});

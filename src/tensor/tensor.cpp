@@ -35,6 +35,7 @@ class Buffer {
 // What recording needs to know beside its arguments. One graph is built at a time, by one thread.
 struct Recorder {
   std::uint64_t created = 0;
+  bool keeps_graph = true;
   const std::string* place = nullptr;
   std::function<void(const Seen&)>* watch = nullptr;
 
@@ -96,6 +97,13 @@ Tensor attach(const char* op, Tensor y, std::initializer_list<Tensor> inputs,
     if (input.needs_grad()) node.inputs.push_back(input);
   node.backward = std::move(backward);
   return y;
+}
+
+WithoutGraph::WithoutGraph() : outer_(std::exchange(recorder.keeps_graph, false)) {}
+WithoutGraph::~WithoutGraph() { recorder.keeps_graph = outer_; }
+
+bool keeps_graph(std::initializer_list<Tensor> inputs) {
+  return recorder.keeps_graph && std::ranges::any_of(inputs, [](const Tensor& input) { return input.needs_grad(); });
 }
 
 void announce(const char* op, const Tensor& y) {

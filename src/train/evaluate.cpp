@@ -14,6 +14,7 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
   const auto add_rows = [&](std::size_t first) {
     const Batch batch =
         data.validation_batch(windows.subspan(first, std::min<std::size_t>(kEvaluationRows, windows.size() - first)));
+    const WithoutGraph without_graph;
     Pass pass;
     pass.mask = batch.valid;
     std::vector<Real> row_loss(batch.targets.size());

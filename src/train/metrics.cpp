@@ -136,18 +136,23 @@ void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
   last_ = now;
 }
 
-std::int64_t kept_length(std::string_view jsonl, std::int64_t step, const std::string& path) {
-  std::size_t kept = 0, begin = 0;
-  for (int number = 1; begin < jsonl.size(); ++number) {
+KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path) {
+  KeptLines kept;
+  std::size_t begin = 0;
+  for (int line_number = 1; begin < jsonl.size(); ++line_number) {
     const std::size_t end = jsonl.find('\n', begin);
     if (end == std::string_view::npos) break;  // a line cut short by a crash
-    const Json line = parse_json(jsonl.substr(begin, end - begin), text(path, ':', number));
-    const std::int64_t at = line.at("step").integer();
-    const Json* kind = line.find("kind");
-    if (at > step || (kind && kind->string() == "layers" && at == step)) break;
-    begin = kept = end + 1;
+    const std::string place = text(path, ':', line_number);
+    const Json line = parse_json(jsonl.substr(begin, end - begin), place);
+    const Json* at = line.is_object() ? line.find("step") : nullptr;
+    const Json* kind = line.is_object() ? line.find("kind") : nullptr;
+    check<DataError>(at && at->is_number() && (!kind || kind->is_string()), place,
+                     ": a line of a log is an object with a step; delete this line, or the file, to go on without it");
+    if (at->integer() > step || (kind && kind->string() == "layers" && at->integer() == step)) break;
+    kept.train_steps += kind && kind->string() == "train";
+    begin = end + 1;
+    kept.bytes = static_cast<std::int64_t>(begin);
   }
-  return static_cast<std::int64_t>(kept);
+  return kept;
 }
-
 }  // namespace normlab

@@ -67,7 +67,11 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   DivergenceWatch divergence(model.vocab_size(), state, config.train.stop_on_divergence);
   Checkpointer checkpointer(
       text(directory, "/checkpoints"), config.checkpoint, last, state, [&](const std::string& path) {
+        if (!all_finite(model.store().parameters())) return false;
+        metrics.flush();  // what the checkpoint stands for is on the disk before it
+        timing.flush();
         save_checkpoint(path, config, data.tokenizer(), data.facts().hash, state, model, optimizer);
+        return true;
       });
   std::vector<Observer*> observers;
   std::optional<LayersLog> layers;
@@ -85,9 +89,10 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
     report.outcome = Outcome::stuck;
     report.reason = "the last validation loss lies above the mean of the unigram and bigram entropies";
   }
-  if (state.diverged) report.outcome = Outcome::diverged;
+  const bool to_the_end = report.outcome == Outcome::trained || report.outcome == Outcome::stuck;
+  if (state.diverged && to_the_end) report.outcome = Outcome::diverged;
   write_run_record(directory, record, report);
-  result.summary = summary_of(report, directory, config, data.facts());
+  result.summary = summary_of(report, directory, options.program, config, data.facts());
   return result;
 }
 
@@ -113,23 +118,53 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   return Run{config, directory, team, data, model, optimizer, {}}.go(options, LineWriter::Start::empty, terminal);
 }
 
+namespace {
+
+// The last one; when it is damaged, the message says how to go on from the one before.
+Checkpoint last_checkpoint(const std::string& directory) {
+  const std::string path = checkpoint_path(directory);
+  try {
+    return Checkpoint(path);
+  } catch (const DataError& error) {
+    const std::vector<std::int64_t> steps = checkpoint_steps(text(directory, "/checkpoints"));
+    if (steps.size() < 2) throw;
+    throw DataError(text(error.what(), ". To go on from step ", steps[steps.size() - 2], " instead, delete ", path));
+  }
+}
+
+// The checkpoint knows what the run was; neither the command line nor an edited config.yaml may make it another.
+void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config) {
+  for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
+    const std::string_view path = difference.path;
+    const bool may_change = path == "train.steps" || path == "train.threads" || path.starts_with("run.") ||
+                            path.starts_with("log.") || path.starts_with("eval.") || path.starts_with("checkpoint.");
+    check<ConfigError>(
+        may_change, "--resume: ", path, " cannot change from ", difference.left, " to ", difference.right,
+        "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
+  }
+}
+
+// Cuts a log back to what an unbroken run had written by this step.
+void cut_log(const std::string& path, std::int64_t step, Terminal& terminal) {
+  const std::string lines = std::filesystem::exists(path) ? read_file(path) : std::string();
+  const KeptLines kept = kept_lines(lines, step, path);
+  if (kept.train_steps < step)
+    terminal.line(
+        text("warning: ", path, " has the lines of ", kept.train_steps, " of ", step, " steps; the others were lost"));
+  if (kept.bytes < static_cast<std::int64_t>(lines.size())) truncate_file(path, kept.bytes);
+}
+
+}  // namespace
+
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {
   const std::string config_path = text(directory, "/config.yaml");
   check<UserError>(std::filesystem::exists(config_path), directory,
                    ": --resume takes the directory of a run, and this one holds no config.yaml");
   RunConfig config = load_run_config(config_path, {}).config;
-  const RunConfig before = config;
   config::apply_overrides(config, overrides);
-  for (const config::Difference& difference : config::differences(before, config)) {
-    const std::string_view path = difference.path;
-    check<ConfigError>(
-        path == "train.steps" || path == "train.threads" || path.starts_with("log.") || path.starts_with("eval.") ||
-            path.starts_with("checkpoint."),
-        "--resume: ", path, " cannot change from ", difference.left, " to ", difference.right,
-        "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
-  }
-  const Checkpoint checkpoint(checkpoint_path(directory));
+  const Checkpoint checkpoint = last_checkpoint(directory);
+  refuse_other_settings(checkpoint, config);
   check<ConfigError>(checkpoint.state().step <= config.train.steps, "--resume: ", checkpoint.path(), " is at step ",
                      checkpoint.state().step, ", beyond train.steps = ", config.train.steps,
                      "; give a larger train.steps");
@@ -148,10 +183,10 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   checkpoint.restore(optimizer);
 
   write_file(config_path, config::dump(config));
-  for (const char* log : {"/metrics.jsonl", "/timing.jsonl"}) {
-    const std::string path = directory + log;
-    if (std::filesystem::exists(path)) truncate_file(path, kept_length(read_file(path), checkpoint.state().step, path));
-  }
+  cut_log(text(directory, "/metrics.jsonl"), checkpoint.state().step, terminal);
+  const std::string timing = text(directory, "/timing.jsonl");
+  if (std::filesystem::exists(timing))
+    truncate_file(timing, kept_lines(read_file(timing), checkpoint.state().step, timing).bytes);
   terminal.line(text("going on from ", checkpoint.path()));
   terminal.line(start_report(config, data.facts(), model, team));
   return Run{config, directory, team, data, model, optimizer, checkpoint.state()}.go(options, LineWriter::Start::append,

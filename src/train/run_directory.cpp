@@ -21,10 +21,15 @@ void make_directories(const fs::path& path) {
                      "; give another run.dir, or run where you may write");
 }
 
+// Made here, so that of two runs that start at once each has its own.
 fs::path first_free(const std::string& name) {
+  make_directories("runs");
   for (int number = 1;; ++number) {
     fs::path path = fs::path("runs") / (number == 1 ? name : text(name, '-', number));
-    if (!fs::exists(path)) return path;
+    std::error_code error;
+    if (fs::create_directory(path, error)) return path;
+    check<SystemError>(!error || fs::exists(path), path.string(), ": the directory cannot be made: ", error.message(),
+                       "; give another run.dir, or run where you may write");
   }
 }
 

@@ -57,6 +57,7 @@ std::int32_t Sampler::next() {
 }
 
 std::vector<Real> Sampler::last_logits() {
+  const WithoutGraph without_graph;
   Pass pass;
   if (cached_) pass.cache = &cache_;
   const Index from = cached_ ? cache_.filled : 0, time = static_cast<Index>(window_.size()) - from;

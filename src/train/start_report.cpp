@@ -76,13 +76,13 @@ void InitialLossWatch::on_step_end(const StepReport& step, const EvalReport*, Ru
   const double expected = std::log(static_cast<double>(vocab_size_));
   if (step.step != 1 || step.loss <= 1.05 * expected) return;
   terminal_.line(text("warning: the loss before the first update is ", fixed(step.loss, 2), ", ln V is ",
-                      fixed(expected, 2), ": the initial logits are not near 0 (model.init is ",
-                      config::to_string(config_.model.init),
-                      config_.model.tie_embeddings ? ", and the head is the embedding" : "", ")"));
+                      fixed(expected, 2), ": the initial logits are not near 0",
+                      config_.model.init == Initialisation::xavier ? ", as usual for model.init xavier" : "",
+                      config_.model.tie_embeddings ? " (the head is the embedding)" : ""));
 }
 
-std::string summary_of(const RunReport& report, const std::string& directory, const RunConfig& config,
-                       const DataFacts& data) {
+std::string summary_of(const RunReport& report, const std::string& directory, const std::string& program,
+                       const RunConfig& config, const DataFacts& data) {
   std::string out = text("outcome: ", config::to_string(report.outcome), " after ", report.step, " steps");
   if (!report.reason.empty()) out += text(": ", report.reason);
   if (report.last_eval) {
@@ -94,8 +94,12 @@ std::string summary_of(const RunReport& report, const std::string& directory, co
     out += text("\nfor comparison:  ", fixed(data.bigram, 4), " bigram, ", fixed(data.unigram, 4), " unigram entropy");
   }
   out += text("\nrun: ", directory);
-  if (report.outcome == Outcome::interrupted) return out + text("\nnext: normlab train --resume ", directory, '\n');
-  return out + text("\nnext: normlab sample ", directory, " --tokens 300\n      normlab eval ", directory, '\n');
+  if (report.outcome == Outcome::nonfinite || report.outcome == Outcome::diverged)
+    return out + text("\nnext: a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0\n");
+  if (report.outcome == Outcome::interrupted)
+    return out + text("\nnext: ", program, " train --resume ", directory, '\n');
+  return out +
+         text("\nnext: ", program, " sample ", directory, " --tokens 300\n      ", program, " eval ", directory, '\n');
 }
 
 }  // namespace normlab

@@ -15,8 +15,9 @@ namespace normlab {
 // Data, model, threads, what is decayed, and warnings about implausible settings.
 std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team);
 
-std::string summary_of(const RunReport& report, const std::string& directory, const RunConfig& config,
-                       const DataFacts& data);
+// `program` is what its commands begin with.
+std::string summary_of(const RunReport& report, const std::string& directory, const std::string& program,
+                       const RunConfig& config, const DataFacts& data);
 
 // A model that knows nothing has a loss of ln V; an initialisation that is far above it starts by unlearning.
 class InitialLossWatch : public Observer {

@@ -91,7 +91,7 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
     if (control.stop) return finish(*control.stop, control.reason);
   }
   return last == config_.train.steps ? finish(Outcome::trained, "")
-                                     : finish(Outcome::interrupted, text("stopped at step ", last, ", as asked"));
+                                     : finish(Outcome::interrupted, "as asked by --stop-at");
 }
 
 Trainer::Batches Trainer::draw(std::int64_t step) const {

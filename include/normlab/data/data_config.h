@@ -16,7 +16,8 @@ inline constexpr config::Range kInsideUnit{.low = 0, .high = 1, .low_open = true
 struct DataConfig : config::Fields {
   FIELD(std::string, source, "tales", config::any_value,
         "tales, markov, copy or brackets (built in, with a known floor), or the path of a UTF-8 text file")
-  FIELD(std::int64_t, size, 1000000, config::between(1, 1000000000), "characters of a built-in corpus")
+  FIELD(std::int64_t, size, 1000000, config::between(1, 1000000000),
+        "characters of a built-in corpus, at most; it ends with a whole line")
   FIELD(int, order, 3, config::between(0, 5), "order of the markov corpus: how many characters the next one depends on")
   FIELD(std::optional<std::string>, validation, std::nullopt, config::any_value,
         "path of a text file to validate on; without it, the last part of the data")

@@ -15,6 +15,8 @@ struct Named {
   Tensor tensor;
 };
 
+bool all_finite(const std::vector<Named>& tensors);
+
 // Parameters train by gradient, buffers without one (running averages). Both are in the order of their creation.
 class ParameterStore {
  public:

@@ -48,14 +48,28 @@ Tensor parameter_tensor(Shape shape);
 Tensor attach(const char* op, Tensor y, std::initializer_list<Tensor> inputs,
               std::function<void(const Tensor&)> backward);
 
-// Tells the watch about y (below). Keeps no graph when no input needs a gradient: evaluation costs nothing extra.
+// Tells the watch about y (below).
 void announce(const char* op, const Tensor& y);
+
+// While it lives no graph is kept, though parameters need gradients: evaluation and sampling free each tensor at once.
+class WithoutGraph {
+ public:
+  WithoutGraph();
+  ~WithoutGraph();
+  WithoutGraph(const WithoutGraph&) = delete;
+  WithoutGraph& operator=(const WithoutGraph&) = delete;
+
+ private:
+  bool outer_;
+};
+
+// True when an op with these inputs goes into the graph: one of them needs a gradient, and no WithoutGraph lives.
+bool keeps_graph(std::initializer_list<Tensor> inputs);
 
 template <class Backward>
 Tensor record(const char* op, Tensor y, std::initializer_list<Tensor> inputs, Backward backward) {
   announce(op, y);
-  for (const Tensor& input : inputs)
-    if (input && input.needs_grad()) return attach(op, std::move(y), inputs, std::move(backward));
+  if (keeps_graph(inputs)) return attach(op, std::move(y), inputs, std::move(backward));
   return y;
 }
 

@@ -69,9 +69,13 @@ class TimingLog : public Observer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
 };
 
-// The byte length of the lines that a run resumed from `step` keeps: what an unbroken run had written by then.
-// `layers` lines of the step itself are written by the update that follows, so they go. DataError for a line that is
-// no metrics line.
-std::int64_t kept_length(std::string_view jsonl, std::int64_t step, const std::string& path);
+// The lines at the start of a log that a run resumed from `step` keeps: what an unbroken run had written by then.
+// `layers` lines of the step itself are written by the update that follows, so they go. DataError, with path and line,
+// for a line that is no line of such a log.
+struct KeptLines {
+  std::int64_t bytes = 0;
+  std::int64_t train_steps = 0;  // how many `train` lines are among them
+};
+KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path);
 
 }  // namespace normlab

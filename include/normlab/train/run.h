@@ -16,6 +16,7 @@ namespace normlab {
 struct RunOptions {
   std::optional<std::int64_t> stop_at;  // end after so many updates, with a checkpoint
   bool force = false;                   // replace an existing run
+  std::string program = "normlab";      // what the summary's commands begin with
   const volatile std::sig_atomic_t* interrupted = nullptr;
 };
 
