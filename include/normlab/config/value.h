@@ -80,7 +80,7 @@ struct Value<T> {
 
 template <class T>
 struct Value<std::optional<T>> {
-  static std::string type() { return Value<T>::type() + " or null"; }
+  static std::string type() { return text(Value<T>::type(), " or null"); }
   static std::vector<std::string_view> choices() { return Value<T>::choices(); }
   static void read(const Yaml& value, const Reading& reading, std::optional<T>& out) {
     out.reset();
