@@ -47,7 +47,9 @@ TEST_CASE("gradient of normalize in every view, centred or not, with and without
       {"batch and time", {1, batch * time, channels, channels}},
       {"batch", {1, batch, time * channels, channels}},
   };
-  for (const auto& [name, view] : views) {
+  for (const auto& named_view : views) {
+    const char* name = named_view.first;
+    const ops::NormView view = named_view.second;
     // One element in a group leaves nothing of a centred x: its derivative, 0, is tested by the norm's own formula.
     if (view.reduced == 1 && centred) continue;
     check_gradients(name, {x, gain, bias}, [&] { return ops::normalize(x, view, {centred, 1e-5}, {}, gain, bias); });
@@ -77,7 +79,8 @@ TEST_CASE("gradient of normalize_by") {
 }
 
 TEST_CASE("gradient of attention, with dropout, and of rotary positions") {
-  const auto [heads, head_dim] = GENERATE(table<Index, Index>({{1, 1}, {2, 4}, {3, 7}, {1, 17}}));
+  const auto sizes = GENERATE(table<Index, Index>({{1, 1}, {2, 4}, {3, 7}, {1, 17}}));
+  const Index heads = std::get<0>(sizes), head_dim = std::get<1>(sizes);
   const Tensor qkv = random_tensor({2, 5, 3 * heads * head_dim}, 1);
   check_gradients("attention", {qkv}, [&] { return ops::attention(qkv, heads, {}); });
   check_gradients("attention with dropout", {qkv}, [&] { return ops::attention(qkv, heads, {0.4, 7}); });
