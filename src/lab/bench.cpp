@@ -70,7 +70,7 @@ Json in_own_process(const std::string& name, int threads, const std::function<Js
   return parse_json(result, name);
 }
 
-void append(Json& entries, Json more) {
+void append(Json& entries, const Json& more) {
   for (const Json& entry : more.elements()) entries.push(entry);
 }
 
