@@ -161,7 +161,7 @@ Json run_bench(const BenchOptions& options, const std::function<void(const std::
       append(entries,
              in_own_process(bench.name, threads, [&] { return bench.measure(peaks.at(threads), options.program); }));
     done(Json::object({{bench.section, entries}}));
-    append(sections[bench.section], std::move(entries));
+    append(sections[bench.section], entries);
   }
   const BuildFacts& build = build_facts();
   Json document = Json::object({{"version", build.version},
