@@ -38,8 +38,6 @@ TEST_CASE("char: the characters of the text in order of their code points") {
         "ba\n");
   CHECK(tokenizer.newline() == 0);
   CHECK(characters_of("ab").newline() == -1);
-  CHECK(tokenizer.byte_length(4) == 4);
-  CHECK(tokenizer.byte_length(1) == 1);
 }
 
 TEST_CASE("char: the vocabulary takes the characters of every text") {

@@ -21,7 +21,7 @@ std::size_t rounded(std::size_t bytes) {
 
 struct FreeBlocks {
   std::map<std::size_t, std::vector<void*>> by_size;
-  MemoryUse use{0, 0};
+  std::size_t in_use = 0;  // bytes handed out and not yet released
 };
 
 // Never destroyed: tensors of static storage may be released after it would be.
@@ -35,8 +35,7 @@ FreeBlocks& free_blocks() {
 void* allocate(std::size_t bytes) {
   FreeBlocks& blocks = free_blocks();
   const std::size_t size = rounded(bytes);
-  blocks.use.now += static_cast<std::int64_t>(size);
-  blocks.use.peak = std::max(blocks.use.peak, blocks.use.now);
+  blocks.in_use += size;
   std::vector<void*>& free = blocks.by_size[size];
   if (!free.empty()) {
     void* block = free.back();
@@ -44,7 +43,7 @@ void* allocate(std::size_t bytes) {
     return block;
   }
   void* block = std::aligned_alloc(kAlignment, size);
-  check<SystemError>(block != nullptr, "out of memory: ", size, " bytes were wanted beside ", blocks.use.now - size,
+  check<SystemError>(block != nullptr, "out of memory: ", size, " bytes were wanted beside ", blocks.in_use - size,
                      " in use; lower train.batch_size, model.context_length or the model's size");
   return block;
 }
@@ -53,11 +52,9 @@ void release(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   FreeBlocks& blocks = free_blocks();
   const std::size_t size = rounded(bytes);
-  blocks.use.now -= static_cast<std::int64_t>(size);
+  blocks.in_use -= size;
   blocks.by_size[size].push_back(block);
 }
-
-MemoryUse memory_use() { return free_blocks().use; }
 
 double peak_resident_mb() {
   rusage usage{};

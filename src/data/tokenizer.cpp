@@ -123,13 +123,6 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   return out + decoder.finish();
 }
 
-std::int64_t Tokenizer::byte_length(std::int32_t id) const {
-  if (byte_) return 1;
-  std::string one;
-  append_utf8(one, alphabet_[static_cast<std::size_t>(id)]);
-  return static_cast<std::int64_t>(one.size());
-}
-
 std::string StreamDecoder::push(std::int32_t id) {
   check(id >= 0 && id < tokenizer_->vocab_size(), "decode: id ", id, " lies outside of [0, ", tokenizer_->vocab_size(),
         ")");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 namespace normlab {
 
@@ -11,12 +10,6 @@ namespace normlab {
 // several threads at once. release() keeps the block for the next allocate() of the same size.
 void* allocate(std::size_t bytes);
 void release(void* block, std::size_t bytes) noexcept;
-
-// Bytes handed out and not yet released, and the largest number of them so far.
-struct MemoryUse {
-  std::int64_t now, peak;
-};
-MemoryUse memory_use();
 
 // The largest resident memory of the process so far, in 2^20 bytes.
 double peak_resident_mb();

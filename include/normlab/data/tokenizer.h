@@ -39,9 +39,6 @@ class Tokenizer {
 
   std::int32_t newline() const { return byte_ ? '\n' : ascii_id_['\n']; }  // its id, or -1 when absent
 
-  // Bytes of UTF-8 that the token stands for.
-  std::int64_t byte_length(std::int32_t id) const;
-
   friend bool operator==(const Tokenizer& a, const Tokenizer& b) {
     return a.byte_ == b.byte_ && a.alphabet_ == b.alphabet_;
   }
