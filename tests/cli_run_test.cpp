@@ -44,7 +44,7 @@ const Strings kLong{"train.steps=1000000", "log.every=1000000", "log.layers_ever
 TEST_CASE("cli: the files of a run and what they hold") {
   const Workshop& shop = trained();
   CHECK(names_in(shop.path("run")) ==
-        Strings{"checkpoints", "config.yaml", "metrics.jsonl", "run.json", "timing.jsonl"});
+        Strings{"checkpoints", "config.yaml", "metrics.jsonl", "report.html", "run.json", "timing.jsonl"});
   CHECK(names_in(shop.path("run/checkpoints")) == Strings{"best.safetensors", "step-000005.safetensors"});
 
   const Json record = shop.record("run");
@@ -65,7 +65,8 @@ TEST_CASE("cli: the files of a run and what they hold") {
     kinds.push_back(kind + number(json.at("step").integer()));
     const Strings names = names_of(json);
     if (kind == "train") CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens"});
-    if (kind == "eval") CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "bits_per_byte", "floor"});
+    if (kind == "eval")
+      CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor"});
     if (kind == "layers") CHECK(json.at("grad_norm").find("blocks.0.attn.qkv.weight") != nullptr);
   }
   CHECK(kinds == Strings{"layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});

@@ -29,13 +29,6 @@ std::vector<std::string> names_of(const Words& words) {
   return words.files().empty() ? bench_names() : words.files();
 }
 
-// The path of the running program.
-std::string own_path() {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "normlab" : path.string();
-}
-
 Json earlier_result(const std::string& path) {
   Json earlier = parse_json(read_file(path), path);
   try {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "normlab/base/check.h"
 
@@ -83,6 +84,30 @@ const std::string& Words::only_file(std::string_view what) const {
   check<UserError>(files_.size() == 1, command_.name, ": one ", what, " is expected, and there is '",
                    files_.size() > 1 ? files_[1] : "", "' too; usage: normlab ", command_.name, ' ', command_.usage);
   return files_[0];
+}
+
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// The first signal lets what is at hand finish; the second ends the program at once.
+void on_signal(int number) {
+  if (interrupted != 0) _exit(128 + number);
+  interrupted = number;
+}
+
+}  // namespace
+
+const volatile std::sig_atomic_t& watch_signals() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  return interrupted;
+}
+
+std::string own_path() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "normlab" : path.string();
 }
 
 std::string help_of(const Command& command) {

@@ -1,6 +1,7 @@
 // A command of the program: its name, what it does, its options, and the words it was called with.
 #pragma once
 
+#include <csignal>
 #include <map>
 #include <optional>
 #include <span>
@@ -53,6 +54,12 @@ class Words {
 
 // The commands, each in the file of its name.
 extern const Command train_command, eval_command, sample_command, verify_command, data_command, bench_command;
+extern const Command sweep_command, reproduce_command, report_command, diff_command;
+
+// From here on SIGINT and SIGTERM set the flag to their number, and a second one ends the program at once.
+const volatile std::sig_atomic_t& watch_signals();
+// The path of the running program.
+std::string own_path();
 
 std::string help_of(const Command& command);
 

@@ -15,15 +15,15 @@ namespace normlab::cli {
 namespace {
 
 // In the order of a user's day.
-const Command* const kCommands[] = {&train_command,  &eval_command, &sample_command,
-                                    &verify_command, &data_command, &bench_command};
+const Command* const kCommands[] = {&train_command,  &eval_command, &sample_command, &sweep_command, &reproduce_command,
+                                    &report_command, &diff_command, &verify_command, &data_command,  &bench_command};
 
 std::string general_help() {
   std::string out =
       "normlab trains small language models on the CPU and shows why training works or breaks.\n\n"
       "usage: normlab COMMAND ...        normlab COMMAND --help tells more, with an example\n\ncommands:\n";
   for (const Command* command : kCommands)
-    out += text("  ", command->name, std::string(10 - command->name.size(), ' '), command->summary, '\n');
+    out += text("  ", command->name, std::string(11 - command->name.size(), ' '), command->summary, '\n');
   return out + "\n  --version  version, compiler, instruction set, OpenMP\n";
 }
 

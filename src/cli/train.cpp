@@ -1,11 +1,9 @@
 // normlab train: a run from a configuration, or one that goes on.
-#include <unistd.h>
-
-#include <csignal>
 #include <filesystem>
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/lab/report.h"
 #include "normlab/train/run.h"
 
 namespace normlab::cli {
@@ -20,15 +18,7 @@ constexpr Option kOptions[] = {
     {"--help-table", "", "the same as a Markdown table"},
 };
 
-volatile std::sig_atomic_t interrupted = 0;
-
-// The first signal lets the step at hand finish; the second ends the program at once.
-void on_signal(int number) {
-  if (interrupted != 0) _exit(128 + number);
-  interrupted = number;
-}
-
-int exit_code(Outcome outcome) {
+int exit_code(Outcome outcome, int signal) {
   switch (outcome) {
     case Outcome::trained:
     case Outcome::stuck:
@@ -38,7 +28,7 @@ int exit_code(Outcome outcome) {
     case Outcome::nonfinite:
       return 3;
     case Outcome::interrupted:
-      return interrupted == 0 ? 0 : 128 + interrupted;
+      return signal == 0 ? 0 : 128 + signal;
   }
   __builtin_unreachable();
 }
@@ -62,10 +52,9 @@ int run(const Words& words) {
   RunOptions options;
   options.stop_at = words.integer("--stop-at", 1);
   options.force = words.has("--force");
-  options.interrupted = &interrupted;
+  options.interrupted = &watch_signals();
+  options.report = write_run_report;
   options.program = words.program;
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
   Terminal terminal = Terminal::standard_error();
   const RunResult result = train(words, options, terminal);
   print(result.summary);
@@ -73,7 +62,7 @@ int run(const Words& words) {
   if (outcome == Outcome::nonfinite || outcome == Outcome::diverged)
     terminal.line(text("normlab: ", config::to_string(outcome), ": ", result.report.reason,
                        "; try a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0"));
-  return exit_code(result.report.outcome);
+  return exit_code(result.report.outcome, *options.interrupted);
 }
 
 }  // namespace
@@ -82,7 +71,8 @@ const Command train_command{
     "train",
     "trains a model from a configuration",
     "CONFIG [key=value ...]  |  --resume RUN [key=value ...]",
-    "Writes a run directory (runs/NAME) with config.yaml, run.json, metrics.jsonl, timing.jsonl and checkpoints.\n"
+    "Writes a run directory (runs/NAME) with config.yaml, run.json, metrics.jsonl, timing.jsonl, checkpoints and\n"
+    "report.html, which is written anew at each evaluation.\n"
     "key=value changes a setting of the file: model.norm=rms optimizer.lr=3e-4\n"
     "Exit codes: 0 done, 1 diverged, 2 wrong input, 3 a value that is not finite, 4 the system refused,\n"
     "130 Ctrl-C, 143 SIGTERM. A run that is stuck was done: 0.",

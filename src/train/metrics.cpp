@@ -37,6 +37,7 @@ void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluatio
   Json line = line_of(step.step, "eval");
   line.set("loss", evaluation->loss)
       .set("loss_second_half", evaluation->loss_second_half)
+      .set("loss_by_position", evaluation->loss_by_position)
       .set("bits_per_byte", evaluation->loss / (std::numbers::ln2 * bytes_per_token_))
       .set("floor", floor_);
   if (!std::isfinite(evaluation->loss)) line.set("finite", false);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "normlab/formats/json.h"
+
 namespace normlab {
 namespace {
 
@@ -16,20 +18,6 @@ std::string three_significant(double value) {
   if (!std::isfinite(value)) return number(value);
   const int digits = value == 0 ? 1 : std::clamp(2 - static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 8);
   return fixed(value, digits);
-}
-
-std::string clock_text(double seconds) {
-  const std::int64_t whole = std::llround(seconds);
-  const auto two = [](std::int64_t n) { return text(n < 10 ? "0" : "", n); };
-  return whole < 3600 ? text(whole / 60, ':', two(whole % 60))
-                      : text(whole / 3600, ':', two(whole / 60 % 60), ':', two(whole % 60));
-}
-
-std::string bar(double share) {
-  constexpr int kWidth = 8;
-  const int full = static_cast<int>(share * kWidth);
-  return text('[', std::string(static_cast<std::size_t>(full), '#'),
-              std::string(static_cast<std::size_t>(kWidth - full), '-'), ']');
 }
 
 std::string indented(std::string_view content) {
@@ -44,8 +32,8 @@ std::string indented(std::string_view content) {
 }  // namespace
 
 Progress::Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model,
-                   std::int64_t first)
-    : terminal_(terminal), config_(config), data_(data), model_(model), first_(first) {}
+                   std::int64_t first, LineWriter& metrics)
+    : terminal_(terminal), config_(config), data_(data), model_(model), first_(first), metrics_(metrics) {}
 
 void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
   tokens_ += step.tokens;
@@ -74,7 +62,26 @@ void Progress::show_evaluation(const EvalReport& evaluation) {
                       floor ? text(" (floor ", fixed(*floor, 4), ")") : ""));
   if (config_.log.sample_tokens == 0) return;
   const SampleOptions options{.seed = static_cast<std::uint64_t>(config_.seed)};
-  terminal_.line(indented(sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options)));
+  const std::string sample = sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options);
+  terminal_.line(indented(sample));
+  metrics_.line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", sample}}).line());
+}
+
+void ReportRenewal::on_step_end(const StepReport&, const EvalReport* evaluation, RunControl&) {
+  constexpr double kShare = 0.02;  // of the run's time, at most
+  if (evaluation && cost_ <= kShare * seconds_since(written_)) renew();
+}
+
+void ReportRenewal::renew() {
+  const Clock::time_point start = Clock::now();
+  try {
+    write_();
+  } catch (const std::exception& error) {
+    if (!failed_) terminal_.line(text("warning: the report could not be written: ", error.what()));
+    failed_ = true;
+  }
+  cost_ = seconds_since(start);
+  written_ = Clock::now();
 }
 
 DivergenceWatch::DivergenceWatch(Index vocab_size, TrainingState& state, bool stops)

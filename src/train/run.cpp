@@ -54,13 +54,13 @@ bool is_stuck(const RunReport& report, const TrainingState& state, const DataFac
 }
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
-  const RunRecord record{config, data.facts(), model.store().parameter_count(), team, utc_now()};
+  const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
   write_run_record(directory, record, std::nullopt);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
 
   const std::int64_t first = state.step;
   const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));
-  Progress progress(terminal, config, data, model, first);
+  Progress progress(terminal, config, data, model, first, metrics);
   InitialLossWatch initial_loss(terminal, config, model.vocab_size());
   MetricsLog metrics_log(metrics, data.facts().bytes_per_token, data.facts().floor);
   TimingLog timing_log(timing, config.log.every);
@@ -80,6 +80,9 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   observers.insert(observers.end(), {&metrics_log, &timing_log, &initial_loss, &progress, &divergence});
   std::optional<InterruptWatch> interrupt;
   if (options.interrupted) observers.push_back(&interrupt.emplace(*options.interrupted));
+  ReportRenewal report_renewal(terminal, [&] { options.report(directory); });
+  const bool reports = options.report && config.log.report;
+  if (reports) observers.push_back(&report_renewal);
   observers.push_back(&checkpointer);  // last: it saves what the others have noted
 
   Trainer trainer(config, data, model, optimizer);
@@ -92,6 +95,7 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   const bool to_the_end = report.outcome == Outcome::trained || report.outcome == Outcome::stuck;
   if (state.diverged && to_the_end) report.outcome = Outcome::diverged;
   write_run_record(directory, record, report);
+  if (reports) report_renewal.renew();
   result.summary = summary_of(report, directory, options.program, config, data.facts());
   return result;
 }

@@ -84,6 +84,7 @@ void write_run_record(const std::string& directory, const RunRecord& record, con
       {"bigram", record.data.bigram},
       {"floor", record.data.floor},
       {"parameters", record.parameters},
+      {"vocab_size", record.vocab_size},
       {"start", record.start},
       {"end", report ? Json(utc_now()) : Json()},
       {"outcome", report ? Json(config::to_string(report->outcome)) : Json("running")},

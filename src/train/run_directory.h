@@ -23,7 +23,7 @@ struct Team {
 struct RunRecord {
   const RunConfig& config;
   const DataFacts& data;
-  Index parameters = 0;
+  Index parameters = 0, vocab_size = 0;
   Team team;
   std::string start;  // UTC, as 2026-01-31T12:00:00Z
 };

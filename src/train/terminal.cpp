@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "normlab/base/text.h"
@@ -45,6 +46,20 @@ void Terminal::write(std::string_view bytes) {
     if (count <= 0) return;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+}
+
+std::string clock_text(double seconds) {
+  const std::int64_t whole = std::llround(seconds);
+  const auto two = [](std::int64_t n) { return text(n < 10 ? "0" : "", n); };
+  return whole < 3600 ? text(whole / 60, ':', two(whole % 60))
+                      : text(whole / 3600, ':', two(whole / 60 % 60), ':', two(whole % 60));
+}
+
+std::string bar(double share) {
+  constexpr int kWidth = 8;
+  const int full = static_cast<int>(share * kWidth);
+  return text('[', std::string(static_cast<std::size_t>(full), '#'),
+              std::string(static_cast<std::size_t>(kWidth - full), '-'), ']');
 }
 
 }  // namespace normlab

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "normlab/base/files.h"
 #include "normlab/data/dataset.h"
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/observer.h"
@@ -15,10 +16,11 @@
 namespace normlab {
 
 // A live line with a bar on a terminal; elsewhere one plain line every `every` steps. Evaluations are lines that stay,
-// each followed by a sample.
+// each followed by a sample, which is also a `sample` line of the metrics.
 class Progress : public Observer {
  public:
-  Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model, std::int64_t first);
+  Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model, std::int64_t first,
+           LineWriter& metrics);
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
 
  private:
@@ -29,6 +31,7 @@ class Progress : public Observer {
   const Dataset& data_;
   const Gpt& model_;
   std::int64_t first_;
+  LineWriter& metrics_;
   std::int64_t tokens_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_{};
 };
@@ -76,6 +79,22 @@ class Checkpointer : public Observer {
   std::int64_t last_;
   TrainingState& state_;
   std::function<bool(const std::string&)> save_;
+};
+
+// Renews the report of a run after evaluations, but for those that come so fast that it would take a share of the run's
+// time. A report that cannot be written is said once, and ends nothing.
+class ReportRenewal : public Observer {
+ public:
+  ReportRenewal(Terminal& terminal, std::function<void()> write) : terminal_(terminal), write_(std::move(write)) {}
+  void on_step_end(const StepReport&, const EvalReport* evaluation, RunControl&) override;
+  void renew();
+
+ private:
+  Terminal& terminal_;
+  std::function<void()> write_;
+  double cost_ = 0;  // seconds of the last one
+  bool failed_ = false;
+  std::chrono::steady_clock::time_point written_{};
 };
 
 // "step-000123.safetensors"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct RunOptions {
   bool force = false;                   // replace an existing run
   std::string program = "normlab";      // what the summary's commands begin with
   const volatile std::sig_atomic_t* interrupted = nullptr;
+  // Called with the run's directory after an evaluation, once its files tell of it, and at the end. What it throws is
+  // said, and does not end the run.
+  std::function<void(const std::string& directory)> report = {};
 };
 
 struct RunResult {

@@ -38,6 +38,7 @@ struct LogConfig : config::Fields {
   FIELD(std::int64_t, layers_every, 50, config::at_least(0),
         "steps between per-layer figures, step 0 included; 0 is off")
   FIELD(std::int64_t, sample_tokens, 100, config::at_least(0), "tokens of the sample printed at each evaluation")
+  FIELD(bool, report, true, config::any_value, "report.html in the run's directory, written anew at each evaluation")
 };
 
 struct CheckpointConfig : config::Fields {

@@ -1,0 +1,121 @@
+// normlab reproduce: the claims of articles and papers, each a sweep with verdicts.
+#include <algorithm>
+#include <filesystem>
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "sweep_command.h"
+
+namespace normlab::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Option kOptions[] = {
+    {"--seeds", "N", "so many seeds in place of the files'"},
+    {"--force", "", "measure anew what is done"},
+    {"--list", "", "the claims by name; measures nothing"},
+    {"--json", "", "one JSON document"},
+};
+
+// Beside the program as it is built in its source tree, else where it was built from.
+fs::path claims_directory() {
+  const fs::path beside = fs::path(own_path()).parent_path().parent_path() / "configs" / "claims";
+  return fs::is_directory(beside) ? beside : fs::path(NORMLAB_CLAIMS);
+}
+
+// K2 before K10.
+bool by_id(const Sweep& a, const Sweep& b) {
+  const auto number_in = [](const std::string& id) {
+    return parse_int(id.substr(std::min<std::size_t>(1, id.size())));
+  };
+  return std::pair(number_in(a.head.id).value_or(1000), a.name) <
+         std::pair(number_in(b.head.id).value_or(1000), b.name);
+}
+
+// The sweeps with these names or ids, all of them without any; in the order of their ids.
+std::vector<Sweep> chosen(const Words& words, const SweepWords& given) {
+  const fs::path directory = claims_directory();
+  check<SystemError>(fs::is_directory(directory), directory.string(), ": the claim files are not there");
+  std::vector<std::string> names;
+  std::vector<Sweep> all, out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string name = entry.path().stem().string();
+    names.push_back(name);
+    const bool by_name = std::ranges::find(words.files(), name) != words.files().end();
+    if (words.files().empty() || by_name || words.files()[0].starts_with("K"))
+      all.push_back(load_sweep(entry.path().string(), given.overrides, words.integer("--seeds", 1)));
+  }
+  std::ranges::sort(names);
+  std::ranges::sort(all, by_id);
+  if (words.files().empty()) return all;
+  for (const std::string& wanted : words.files()) {
+    const std::size_t before = out.size();
+    for (const Sweep& sweep : all)
+      if (sweep.name == wanted || sweep.head.id == wanted) out.push_back(sweep);
+    const std::string near = nearest(wanted, names);
+    check<UserError>(out.size() > before, "reproduce: there is no claim '", wanted, "'",
+                     near.empty() ? "" : text("; did you mean ", near, "?"), " (", join(names, " "), ")");
+  }
+  return out;
+}
+
+std::string verdicts(const Sweep& sweep, const SweepResult& result, const std::string& directory) {
+  std::string out = text(sweep.head.id, sweep.head.id.empty() ? "" : " ", sweep.name, ": ", sweep.head.title, "\n    ",
+                         result.measured_now == 0 ? "done before" : text(clock_text(result.seconds), " minutes"), ", ",
+                         directory, "/report.html\n");
+  for (std::size_t i = 0; i < result.claims.size(); ++i) {
+    std::string verdict(config::to_string(result.claims[i].verdict));
+    verdict.resize(11, ' ');
+    const std::string& source = sweep.claims[i].source;
+    out += text("  ", verdict, sweep.claims[i].claim, source.empty() ? "" : text(" [", source, "]"), "\n             ",
+                result.claims[i].measured, "; expected ", result.claims[i].expected, '\n');
+  }
+  return out;
+}
+
+void append(Json& all, const Json& document, const char* part, const std::string& name) {
+  Json entries = all.at(part);
+  for (Json entry : document.at(part).elements()) entries.push(entry.set("sweep", name));
+  all.set(part, entries);
+}
+
+int run(const Words& words) {
+  const SweepWords given = sweep_words(words);
+  const std::vector<Sweep> sweeps = chosen(words, given);
+  if (words.has("--list")) {
+    for (const Sweep& sweep : sweeps) print(text(sweep.head.id, '\t', sweep.name, '\t', sweep.head.title, '\n'));
+    return 0;
+  }
+  Terminal terminal = Terminal::standard_error();
+  Json document = Json::object({{"runs", Json::array()}, {"claims", Json::array()}});
+  bool all_hold = true;
+  for (const Sweep& sweep : sweeps) {
+    const std::string directory = text(given.directory.value_or("runs"), '/', sweep.name);
+    const SweepResult result = run_in(sweep, directory, words, terminal);
+    if (result.interrupted) return 128 + watch_signals();
+    all_hold = all_hold && result.holds();
+    for (const char* part : {"runs", "claims"}) append(document, sweep_document(sweep, result), part, sweep.name);
+    if (!words.has("--json")) print(verdicts(sweep, result, directory) + "\n");
+  }
+  if (words.has("--json")) print(document.indented() + "\n");
+  return all_hold ? 0 : 1;
+}
+
+}  // namespace
+
+const Command reproduce_command{
+    "reproduce",
+    "runs the claims of articles and papers, and says which hold",
+    "[CLAIM...] [key=value ...]",
+    "CLAIM is the name or the number of a file in configs/claims (--list shows them); without one, all. Each is a "
+    "sweep\n"
+    "that takes at most two minutes on two cores, in runs/CLAIM (run.dir=DIR: DIR/CLAIM); what is done stays.\n"
+    "data.source=FILE puts the same claims to any text.\n"
+    "Exit codes: 0 all claims hold, 1 one does not, 2 wrong input, 4 the system refused, 130 Ctrl-C, 143 SIGTERM.",
+    "  normlab reproduce warmup\n  normlab reproduce K2 K3 data.source=my.txt",
+    kOptions,
+    run};
+
+}  // namespace normlab::cli

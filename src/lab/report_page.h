@@ -1,0 +1,43 @@
+// The parts that the pages of reports are made of, and the pictures that runs and sweeps share.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normlab/lab/report.h"
+#include "normlab/lab/svg.h"
+#include "normlab/lab/table.h"
+
+namespace normlab {
+
+// The whole file: no script, nothing from elsewhere.
+std::string html_page(std::string_view title, std::string_view body);
+std::string html_section(std::string_view title, std::string_view body);
+std::string html_figures(std::span<const svg::Picture> pictures);
+// The first row is the head. Cells are text, not HTML.
+std::string html_table(const std::vector<Row>& rows);
+std::string html_paragraph(std::string_view content);
+
+// A run with its name and colour among others.
+struct NamedRun {
+  const RunFiles* run;
+  std::string name;
+  int colour = 0;
+};
+
+// The points (step, value) of a kind of line.
+svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_view field, std::string name, int colour);
+std::vector<svg::Level> entropy_levels(const RunFiles& run);
+svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title);
+// Layer by layer over the steps; nothing where the run has no such figures.
+// `field`: of a `layers` line, an array with an entry a block, or grad_norm.blocks.*.PARAMETER.
+std::vector<svg::Picture> layer_map(const RunFiles& run, const std::string& title, const std::string& field,
+                                    const std::string& label, bool log);
+// The gradient of each block's second MLP matrix before the first update, beside what theory expects.
+std::vector<svg::Picture> gradients_at_start(std::span<const NamedRun> runs);
+// The maps that show how a run goes wrong: gradients, token cosine.
+std::vector<svg::Picture> failure_maps(const NamedRun& named);
+
+}  // namespace normlab

@@ -1,0 +1,139 @@
+// Pictures of what a run has written.
+#include <algorithm>
+#include <cmath>
+
+#include "normlab/base/text.h"
+#include "report_page.h"
+
+namespace normlab {
+namespace {
+
+// The fields of a `layers` line by block: entries of an array, or of the objects by parameter.
+std::string field_of_block(const std::string& field, std::int64_t block) {
+  const std::size_t star = field.find('*');
+  return star == std::string::npos ? text(field, '.', block)
+                                   : text(field.substr(0, star), block, field.substr(star + 1));
+}
+
+std::optional<double> number_at(const Json& line, std::string_view path) {
+  const Json* value = at_path(line, path);
+  return value != nullptr && value->is_number() ? std::optional(value->real()) : std::nullopt;
+}
+
+// Behind a residual stream that only its end normalises, gradients of a block are as much larger as the stream is
+// smaller there; a norm behind the residual takes that out (Xiong et al. 2020, section 3).
+std::vector<double> expected_gradients(const RunFiles& run, const Json& line, double last) {
+  const Json* stream = line.find("residual_rms");
+  if (stream == nullptr) return {};
+  const std::string_view placement = config::to_string(run.config.model.placement);
+  const bool grows = placement != "post" && placement != "deepnorm";
+  std::vector<double> out;
+  for (const Json& rms : stream->elements())
+    out.push_back(grows && rms.real() > 0 ? last * stream->elements().back().real() / rms.real() : last);
+  return out;
+}
+
+}  // namespace
+
+svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_view field, std::string name,
+                      int colour) {
+  svg::Series series{std::move(name), {}, {}, colour};
+  for (const Json& line : run.kind(kind)) {
+    const Json* value = at_path(line, field);
+    if (value == nullptr) continue;
+    series.x.push_back(line.at("step").real());
+    series.y.push_back(value->is_number() ? value->real() : std::nan(""));
+  }
+  return series;
+}
+
+std::vector<svg::Level> entropy_levels(const RunFiles& run) {
+  std::vector<svg::Level> levels;
+  for (const char* name : {"unigram", "bigram", "floor"})
+    if (const auto value = run.entropy(name)) levels.push_back({name, *value});
+  return levels;
+}
+
+// Of one run, training and validation; of several, validation alone. A loss that left the scale of the entropies far
+// behind is drawn on a logarithmic axis.
+svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title) {
+  svg::Chart chart{std::move(title), {"step"}, {"nats per token"}, {}};
+  double greatest = 0;
+  for (const NamedRun& named : runs) {
+    if (runs.size() == 1) {
+      chart.series.push_back(series_of(*named.run, "train", "loss", "training", 7));
+      chart.series.push_back(series_of(*named.run, "eval", "loss", "validation", 1));
+    } else {
+      chart.series.push_back(series_of(*named.run, "eval", "loss", named.name, named.colour));
+    }
+  }
+  for (const svg::Series& series : chart.series)
+    for (const double y : series.y)
+      if (std::isfinite(y)) greatest = std::max(greatest, y);
+  constexpr double kFar = 30;
+  chart.y.log = greatest > kFar;
+  if (!runs.empty()) chart.levels = entropy_levels(*runs[0].run);
+  return svg::chart(chart);
+}
+
+std::vector<svg::Picture> layer_map(const RunFiles& run, const std::string& title, const std::string& field,
+                                    const std::string& label, bool log) {
+  const std::vector<Json>& lines = run.kind("layers");
+  constexpr std::size_t kMostColumns = 60;
+  const std::size_t every = lines.size() / kMostColumns + 1;
+  svg::HeatMap map{title, "step", "block", label, {}, {}, {}, log};
+  for (std::int64_t block = run.config.model.n_layers - 1; block >= 0; --block) {  // the last block at the top
+    map.rows.push_back(number(block));
+    map.values.emplace_back();
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < lines.size(); i += every) {
+    map.columns.push_back(number(lines[i].at("step").integer()));
+    for (std::size_t row = 0; row < map.rows.size(); ++row) {
+      const auto value =
+          number_at(lines[i], field_of_block(field, std::ssize(map.rows) - 1 - static_cast<std::int64_t>(row)));
+      map.values[row].push_back(value.value_or(std::nan("")));
+      any = any || value;
+    }
+  }
+  if (!any) return {};
+  return {svg::heat_map(map)};
+}
+
+std::vector<svg::Picture> failure_maps(const NamedRun& named) {
+  std::vector<svg::Picture> out;
+  const std::string behind = named.name.empty() ? "" : ": " + named.name;
+  const auto add = [&](std::vector<svg::Picture> pictures) { out.insert(out.end(), pictures.begin(), pictures.end()); };
+  add(layer_map(*named.run, "Gradient" + behind, "grad_norm.blocks.*.mlp.down.weight", "gradient norm of mlp.down",
+                true));
+  add(layer_map(*named.run, "Token cosine" + behind, "token_cosine", "1: all tokens look alike", false));
+  return out;
+}
+
+std::vector<svg::Picture> gradients_at_start(std::span<const NamedRun> runs) {
+  svg::Chart chart{"Gradient at the start, by block", {"block"}, {"gradient norm of mlp.down", true}, {}};
+  for (const NamedRun& each : runs) {
+    const std::vector<Json>& lines = each.run->kind("layers");
+    if (lines.empty() || lines[0].at("step").integer() != 0) continue;
+    svg::Series measured{each.name.empty() ? "measured" : each.name, {}, {}, each.colour};
+    for (std::int64_t block = 0; block < each.run->config.model.n_layers; ++block) {
+      const Json* value = at_path(lines[0], text("grad_norm.blocks.", block, ".mlp.down.weight"));
+      if (value == nullptr || !value->is_number()) break;
+      measured.x.push_back(static_cast<double>(block));
+      measured.y.push_back(value->real());
+    }
+    if (measured.x.empty()) continue;
+    svg::Series theory{"theory, from the last block", {}, {}, each.colour, svg::Series::Form::dashed};
+    for (const double value : expected_gradients(*each.run, lines[0], measured.y.back())) {
+      if (theory.x.size() == measured.x.size()) break;
+      theory.x.push_back(static_cast<double>(theory.x.size()));
+      theory.y.push_back(value);
+    }
+    chart.series.push_back(std::move(measured));
+    chart.series.push_back(std::move(theory));
+  }
+  if (chart.series.empty()) return {};
+  return {svg::chart(chart)};
+}
+
+}  // namespace normlab

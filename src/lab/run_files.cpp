@@ -1,0 +1,196 @@
+// Reading a run's directory, and values by their path.
+#include "normlab/lab/run_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "normlab/base/files.h"
+#include "normlab/config/loader.h"
+
+namespace normlab {
+namespace {
+
+constexpr std::string_view kEntropies[] = {"unigram", "bigram", "floor", "ln_vocab"};
+
+std::string_view trimmed(std::string_view s) {
+  while (s.starts_with(' ')) s.remove_prefix(1);
+  while (s.ends_with(' ')) s.remove_suffix(1);
+  return s;
+}
+
+std::optional<double> real_of(const Json* value) {
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->real();
+}
+
+// The member of an array that a path leads into, and the rest of the path.
+const Json* in_array(const Json& array, std::string_view path) {
+  const Json::Array& elements = array.elements();
+  const std::size_t dot = path.find('.');
+  const std::string_view rest = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  if (const auto index = parse_int(path.substr(0, dot))) {
+    const std::int64_t at = *index < 0 ? *index + std::ssize(elements) : *index;
+    return at >= 0 && at < std::ssize(elements) ? at_path(elements[static_cast<std::size_t>(at)], rest) : nullptr;
+  }
+  for (const Json& element : elements) {
+    const Json* name = element.is_object() ? element.find("name") : nullptr;
+    if (name == nullptr || !name->is_string() || !path.starts_with(name->string())) continue;
+    const std::string_view behind = path.substr(name->string().size());
+    if (behind.empty()) return &element;
+    if (!behind.starts_with('.')) continue;
+    if (const Json* found = at_path(element, behind.substr(1))) return found;
+  }
+  return nullptr;
+}
+
+std::string with_last_block(std::string_view path, std::int64_t blocks) {
+  constexpr std::string_view kLast = "blocks.-1.";
+  std::string out(path);
+  if (const std::size_t at = out.find(kLast); at != std::string::npos)
+    out.replace(at, kLast.size(), text("blocks.", blocks - 1, "."));
+  return out;
+}
+
+// Where the validation loss crosses `bound`, in steps.
+std::optional<double> steps_to(const RunFiles& run, double bound) {
+  std::optional<std::pair<double, double>> last;
+  for (const Json& line : run.kind("eval")) {
+    const auto loss = real_of(line.find("loss"));
+    const double step = line.at("step").real();
+    if (!loss) break;
+    if (*loss <= bound)
+      return last ? last->first + (step - last->first) * (last->second - bound) / (last->second - *loss) : step;
+    last = {step, *loss};
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, double, std::less<>> entropies_of(const RunFiles& run) {
+  std::map<std::string, double, std::less<>> out;
+  for (const std::string_view name : kEntropies)
+    if (const auto value = run.entropy(name)) out.emplace(name, *value);
+  return out;
+}
+
+// Without quotients.
+std::optional<double> plain_field(const RunFiles& run, std::string_view field) {
+  if (field == "val_loss") field = "eval.loss";
+  constexpr std::string_view kStepsTo = "steps_to ";
+  if (field.starts_with(kStepsTo)) {
+    const auto bound = bound_of(field.substr(kStepsTo.size()), entropies_of(run));
+    return bound ? steps_to(run, *bound) : std::nullopt;
+  }
+  const std::size_t at = field.rfind('@'), dot = field.find('.');
+  check<DataError>(dot != std::string_view::npos && dot < at, "'", field,
+                   "' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are");
+  const std::vector<Json>& lines = run.kind(field.substr(0, dot));
+  const std::string path =
+      with_last_block(field.substr(dot + 1, std::min(at, field.size()) - dot - 1), run.config.model.n_layers);
+  if (at == std::string_view::npos) return lines.empty() ? std::nullopt : real_of(at_path(lines.back(), path));
+  const auto step = parse_int(field.substr(at + 1));
+  check<DataError>(step.has_value(), "'", field, "': behind @ stands a step");
+  for (const Json& line : lines)
+    if (line.at("step").integer() == *step) return real_of(at_path(line, path));
+  return std::nullopt;
+}
+
+template <class Plain>
+std::optional<double> with_quotient(std::string_view field, Plain plain) {
+  const std::size_t slash = field.find(" / ");
+  if (slash == std::string_view::npos) return plain(trimmed(field));
+  const auto a = plain(trimmed(field.substr(0, slash))), b = plain(trimmed(field.substr(slash + 3)));
+  return a && b && *b != 0 ? std::optional(*a / *b) : std::nullopt;
+}
+
+}  // namespace
+
+Settings settings_of(const RunConfig& config) {
+  RunConfig copy = config;
+  Settings out;
+  for (const config::Key& key : config::keys_of(copy))
+    if (!key.is_section()) out.emplace(key.path, key.value());
+  return out;
+}
+
+const std::vector<Json>& RunFiles::kind(std::string_view name) const {
+  static const std::vector<Json> none;
+  const auto found = lines.find(name);
+  return found == lines.end() ? none : found->second;
+}
+
+std::string RunFiles::outcome() const { return record.at("outcome").string(); }
+
+std::optional<double> RunFiles::entropy(std::string_view name) const {
+  if (name != "ln_vocab") return real_of(record.find(name));
+  const auto vocabulary = real_of(record.find("vocab_size"));
+  return vocabulary ? std::optional(std::log(*vocabulary)) : std::nullopt;
+}
+
+bool is_run(const std::string& directory) {
+  return std::filesystem::exists(text(directory, "/run.json")) &&
+         std::filesystem::exists(text(directory, "/config.yaml"));
+}
+
+RunFiles read_run(const std::string& directory) {
+  check<DataError>(is_run(directory), directory, ": this is no directory of a run: it lacks run.json or config.yaml");
+  RunFiles run{directory, config::load_config<RunConfig>(text(directory, "/config.yaml")).config, {}, {}};
+  run.config.resolve();
+  const std::string record = text(directory, "/run.json"), metrics = text(directory, "/metrics.jsonl");
+  run.record = parse_json(read_file(record), record);
+  if (!std::filesystem::exists(metrics)) return run;
+  const std::string all = read_file(metrics);
+  int line_number = 0;
+  for (std::size_t begin = 0, end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    Json line = parse_json(std::string_view(all).substr(begin, end - begin), text(metrics, ':', ++line_number));
+    const std::string kind = line.at("kind").string();
+    check<DataError>(line.at("step").is_number(), metrics, ':', line_number, ": a line has a step");
+    run.lines[kind].push_back(std::move(line));
+  }
+  return run;
+}
+
+const Json* at_path(const Json& root, std::string_view path) {
+  if (path.empty()) return &root;
+  if (root.is_array()) return in_array(root, path);
+  if (!root.is_object()) return nullptr;
+  for (std::size_t end = path.size(); end != std::string_view::npos;
+       end = end == 0 ? end - 1 : path.rfind('.', end - 1)) {
+    const Json* member = root.find(path.substr(0, end));
+    if (member == nullptr) continue;
+    if (const Json* found = at_path(*member, end < path.size() ? path.substr(end + 1) : std::string_view()))
+      return found;
+  }
+  return nullptr;
+}
+
+std::optional<double> field_of(const RunFiles& run, std::string_view field) {
+  return with_quotient(field, [&](std::string_view plain) { return plain_field(run, plain); });
+}
+
+std::optional<double> field_of(const Json& document, std::string_view field) {
+  return with_quotient(field, [&](std::string_view plain) { return real_of(at_path(document, plain)); });
+}
+
+std::optional<double> bound_of(std::string_view bound, const std::map<std::string, double, std::less<>>& entropies) {
+  bound = trimmed(bound);
+  if (const auto number = parse_double(bound)) return number;
+  const std::size_t end = bound.find(' ');
+  const std::string_view name = bound.substr(0, end);
+  check<DataError>(
+      std::ranges::find(kEntropies, name) != std::end(kEntropies), "'", bound,
+      "' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with '+ 0.1' or '- 0.1' behind");
+  double margin = 0;
+  if (end != std::string_view::npos) {
+    std::string_view rest = trimmed(bound.substr(end));
+    const bool minus = rest.starts_with('-');
+    check<DataError>(minus || rest.starts_with('+'), "'", bound, "': behind ", name, " stands '+ 0.1' or '- 0.1'");
+    const auto amount = parse_double(trimmed(rest.substr(1)));
+    check<DataError>(amount.has_value(), "'", bound, "': '", rest.substr(1), "' is no number");
+    margin = minus ? -*amount : *amount;
+  }
+  const auto found = entropies.find(name);
+  return found == entropies.end() ? std::nullopt : std::optional(found->second + margin);
+}
+
+}  // namespace normlab

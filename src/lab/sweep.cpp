@@ -1,0 +1,296 @@
+// Running the points of a sweep, several at a time.
+#include "normlab/lab/sweep.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "child.h"
+#include "normlab/base/files.h"
+#include "normlab/base/machine.h"
+#include "normlab/base/parallel.h"
+#include "normlab/lab/bench_parts.h"
+#include "normlab/lab/report.h"
+#include "sweep_points.h"
+
+namespace normlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Held while a sweep works in a directory, and by its processes until the last of them has ended.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::string& directory)
+      : file_(open(text(directory, "/lock").c_str(), O_RDWR | O_CREAT, 0666)) {  // goes to the children: no O_CLOEXEC
+    check<SystemError>(file_ >= 0, directory, ": no file can be made here");
+    for (int attempt = 0; flock(file_, LOCK_EX | LOCK_NB) != 0; ++attempt) {
+      check<UserError>(attempt < 50, directory, ": another sweep works in this directory; wait for it, or end it");
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // processes of a killed one are ending
+    }
+  }
+  ~DirectoryLock() { close(file_); }
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int file_;
+};
+
+// How long runs will take on one thread, from a few steps of one of them; the others by their FLOPs.
+class Estimate {
+ public:
+  double seconds(const Point& point) {
+    constexpr double kStart = 0.4;  // drawing the text, writing files
+    const RunConfig& config = point.config;
+    const double tokens =
+        static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length);
+    const double evaluations = 1 + static_cast<double>(config.train.steps / config.eval.every);
+    const double evaluated = evaluations * static_cast<double>(config.eval.windows * config.model.context_length);
+    const StepSize size = size_of(config);
+    const double all = static_cast<double>(config.train.steps) * tokens + evaluated / 3;
+    return kStart + all * flops(size) * seconds_per_flop(size);
+  }
+
+ private:
+  static constexpr std::int64_t kVocabulary = 64;  // about that of a text by character
+
+  static StepSize size_of(const RunConfig& config) {
+    return {config.model.n_layers,       config.model.d_model,    config.model.n_heads,
+            config.model.context_length, config.train.batch_size, kVocabulary};
+  }
+  static double flops(const StepSize& size) {
+    return flops_per_token(size, size.layers * 12 * size.d_model * size.d_model + kVocabulary * size.d_model);
+  }
+  double seconds_per_flop(const StepSize& size) {
+    if (seconds_per_flop_ > 0) return seconds_per_flop_;
+    set_threads(1);
+    flush_denormals(true);
+    const Json step = measure_step({0.05, 2}, Json::object({{"gflops", 1}}), "", size);
+    const double tokens = static_cast<double>(size.batch * size.context);
+    return seconds_per_flop_ = step.at("ms_per_step").real() / 1e3 / (tokens * flops(size));
+  }
+
+  double seconds_per_flop_ = 0;
+};
+
+struct Task {
+  const Point* point = nullptr;
+  double estimate = 0;  // seconds
+  bool anew = false;    // the attempt to go on failed
+};
+
+struct Running {
+  Task task;
+  Clock::time_point start;
+};
+
+// How many processes, with how many threads each. Runs of one thread side by side are faster than one run of all of
+// them; a benchmark is alone.
+struct Crew {
+  std::size_t processes;
+  std::int64_t threads;
+
+  static Crew of(const Sweep& sweep, std::size_t points) {
+    const std::int64_t cores = allowed_threads().count;
+    if (sweep.head.measure == Measure::bench) return {1, sweep.threads.value_or(cores)};
+    const std::int64_t most = sweep.threads ? std::max<std::int64_t>(1, cores / *sweep.threads) : cores;
+    const std::int64_t processes = std::clamp<std::int64_t>(static_cast<std::int64_t>(points), 1, most);
+    return {static_cast<std::size_t>(processes), sweep.threads.value_or(std::max<std::int64_t>(1, cores / processes))};
+  }
+};
+
+class Runner {
+ public:
+  Runner(const Sweep& sweep, const SweepOptions& options, Terminal& terminal)
+      : sweep_(sweep), options_(options), terminal_(terminal) {
+    for (const Point& point : sweep.points) {
+      if (options.force) std::filesystem::remove_all(point_directory(options.directory, point));
+      if (!is_done(sweep, options.directory, point)) waiting_.push_back({&point});
+    }
+    crew_ = Crew::of(sweep, waiting_.size());
+    remaining_ = waiting_.size();
+  }
+
+  // Whether all points are done; false when a signal came between.
+  bool run() {
+    if (waiting_.empty()) return true;
+    plan();
+    try {
+      while (!waiting_.empty() || !running_.empty()) {
+        if (options_.interrupted != nullptr && *options_.interrupted != 0) return stop_all(), false;
+        while (!waiting_.empty() && running_.size() < crew_.processes) start_next();
+        if (!take_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        show_status();
+      }
+    } catch (...) {
+      stop_all();
+      throw;
+    }
+    return true;
+  }
+
+ private:
+  void plan() {
+    const std::string what =
+        text(waiting_.size(), " of ", sweep_.points.size(), " points to measure, ", crew_.processes, " at a time, ",
+             crew_.threads, crew_.threads == 1 ? " thread each" : " threads each");
+    if (sweep_.head.measure != Measure::train) {
+      for (Task& task : waiting_) task.estimate = 1;
+      terminal_.line(text(sweep_.name, ": ", what, "; the first will tell how long it takes"));
+      return;
+    }
+    Estimate estimate;
+    for (Task& task : waiting_) task.estimate = estimate.seconds(*task.point);
+    // The longest first, so that none is left alone at the end.
+    std::ranges::stable_sort(waiting_, std::greater<>(), &Task::estimate);
+    for (const Task& task : waiting_) planned_ += task.estimate;
+    const double seconds = std::max(planned_ / static_cast<double>(crew_.processes), waiting_[0].estimate);
+    terminal_.line(text(sweep_.name, ": ", what, "; about ", clock_text(seconds), " minutes"));
+  }
+
+  void start_next() {
+    const Task task = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    std::vector<std::string> words = command_of(sweep_, options_.directory, *task.point, crew_.threads, task.anew);
+    words.insert(words.begin(), options_.program);
+    const pid_t process = start_child(std::move(words), output_path(options_.directory, *task.point),
+                                      errors_path(options_.directory, *task.point));
+    running_.emplace(process, Running{task, Clock::now()});
+  }
+
+  bool take_ended() {
+    const Ended ended = ended_child();
+    const auto found = running_.find(ended.process);
+    if (found == running_.end()) return false;
+    Task task = found->second.task;
+    running_.erase(found);
+    if (accept(sweep_, options_.directory, *task.point, ended.code)) {
+      ++done_;
+      finished_ += task.estimate;
+      show_done(*task.point);
+    } else if (options_.interrupted == nullptr || *options_.interrupted == 0) {
+      // A checkpoint that cannot be gone on from is no reason to give up.
+      if (task.anew || sweep_.head.measure != Measure::train) fail(*task.point, ended.code);
+      task.anew = true;
+      waiting_.insert(waiting_.begin(), task);
+    }
+    return true;
+  }
+
+  [[noreturn]] void fail(const Point& point, int code) const {
+    const std::string path = errors_path(options_.directory, point);
+    std::string said = read_file(path);
+    while (said.ends_with('\n')) said.pop_back();
+    said = said.substr(said.rfind('\n') == std::string::npos ? 0 : said.rfind('\n') + 1);
+    const std::string message =
+        text(sweep_.path, ": the point with ", point_name(sweep_, point), ", seed ", point.seed,
+             ", could not be measured (exit code ", code, "): ", said, " (all of it: ", path, ")");
+    if (code == 2) throw UserError(message);
+    throw SystemError(message);
+  }
+
+  void stop_all() {
+    for (const auto& [process, running] : running_) kill(process, SIGTERM);
+    while (!running_.empty()) {
+      const Ended ended = ended_child();
+      if (const auto found = running_.find(ended.process); found != running_.end()) {
+        accept(sweep_, options_.directory, *found->second.task.point, ended.code);
+        running_.erase(found);
+      } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
+  }
+
+  std::string time_left() const {
+    double finished = finished_, all = 0;
+    for (const auto& [process, running] : running_) {
+      all += running.task.estimate;
+      if (planned_ > 0) finished += std::min(seconds_since(running.start), 0.95 * running.task.estimate);
+    }
+    for (const Task& task : waiting_) all += task.estimate;
+    all += finished_;
+    return finished > 0 ? text(", ", clock_text(seconds_since(start_) / finished * (all - finished)), " left") : "";
+  }
+
+  void show_status() {
+    if (!terminal_.is_live() || seconds_since(shown_) < 0.2) return;
+    shown_ = Clock::now();
+    terminal_.status(text(bar(static_cast<double>(done_) / static_cast<double>(remaining_)), ' ', done_, '/',
+                          remaining_, ' ', sweep_.name, time_left()));
+  }
+
+  void show_done(const Point& point) {
+    const Measured measured = measured_of(sweep_, options_.directory, point);
+    const auto loss = measured.values.find("val_loss");
+    const std::string line =
+        text(done_, '/', remaining_, ' ', point_name(sweep_, point), ", seed ", point.seed, ": ", measured.outcome,
+             loss == measured.values.end() ? "" : text(", validation loss ", fixed(loss->second, 3)), time_left());
+    if (!terminal_.is_live()) terminal_.line(line);
+    constexpr double kReportEvery = 5;  // seconds
+    if (sweep_.head.measure == Measure::train && seconds_since(reported_) > kReportEvery && done_ < remaining_) {
+      const SweepResult so_far = read_sweep_result(sweep_, options_.directory);
+      write_results(sweep_, options_.directory, so_far);
+      write_sweep_report(sweep_, options_.directory, so_far);
+      reported_ = Clock::now();
+    }
+  }
+
+  const Sweep& sweep_;
+  const SweepOptions& options_;
+  Terminal& terminal_;
+  Crew crew_{};
+  std::vector<Task> waiting_;
+  std::map<pid_t, Running> running_;
+  std::size_t remaining_ = 0, done_ = 0;
+  double planned_ = 0, finished_ = 0;  // seconds of one process
+  Clock::time_point start_ = Clock::now(), shown_{}, reported_ = Clock::now();
+};
+
+}  // namespace
+
+bool SweepResult::holds() const {
+  return std::ranges::all_of(claims, [](const ClaimResult& claim) { return claim.verdict == Verdict::holds; });
+}
+
+SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory) {
+  SweepResult result;
+  for (const Point& point : sweep.points) {
+    if (!is_done(sweep, directory, point)) continue;
+    result.points.push_back(measured_of(sweep, directory, point));
+    result.done.push_back(&point);
+  }
+  if (result.points.size() == sweep.points.size())
+    for (const Claim& claim : sweep.claims) result.claims.push_back(judge(claim, result.points));
+  return result;
+}
+
+SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
+  const Clock::time_point start = Clock::now();
+  std::filesystem::create_directories(text(options.directory, "/points"));
+  const DirectoryLock lock(options.directory);
+  write_sweep_record(sweep, options.directory);
+  std::size_t before = 0;
+  if (!options.force)
+    for (const Point& point : sweep.points) before += is_done(sweep, options.directory, point);
+  const bool all = Runner(sweep, options, terminal).run();
+  SweepResult result = read_sweep_result(sweep, options.directory);
+  result.interrupted = !all;
+  result.measured_now = result.points.size() - std::min(before, result.points.size());
+  write_results(sweep, options.directory, result);
+  write_sweep_report(sweep, options.directory, result);
+  result.seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace normlab

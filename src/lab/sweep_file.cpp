@@ -1,0 +1,282 @@
+// Reading a sweep's file, and the points of its grids.
+#include "normlab/lab/sweep_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "normlab/base/check.h"
+#include "normlab/base/files.h"
+
+namespace normlab {
+namespace {
+
+using config::Yaml;
+
+constexpr std::string_view kBase = "base", kGrid = "grid", kClaims = "claims", kMaps = "maps", kCurves = "curves";
+
+[[noreturn]] void fail(const std::string& path, const Yaml& at, std::string_view what) {
+  throw ConfigError(text(config::at_place(path, at.key_at.line > 0 ? at.key_at : at.at), what));
+}
+
+// The tree without some of its keys, which are read in another way.
+Yaml without(Yaml tree, std::initializer_list<std::string_view> keys) {
+  std::erase_if(tree.children, [&](const Yaml& child) { return std::ranges::find(keys, child.key) != keys.end(); });
+  return tree;
+}
+
+// A value of a key of the configuration, as its type writes it: 1e-3 and 0.001 are one.
+std::string written(const std::string& path, const std::string& key, const Yaml& value) {
+  RunConfig config;
+  config::load(config, config::nest(key, value), path);
+  return config::value_of(config, key);
+}
+
+Conditions read_conditions(const std::string& path, const Yaml* tree) {
+  Conditions out;
+  if (tree == nullptr) return out;
+  if (tree->kind != Yaml::Kind::mapping) fail(path, *tree, "conditions are KEY: VALUE or KEY: [VALUES]");
+  for (const Yaml& child : tree->children) {
+    Condition condition{child.key, {}};
+    if (child.kind == Yaml::Kind::sequence)
+      for (const Yaml& value : child.children) condition.values.push_back(written(path, child.key, value));
+    else
+      condition.values.push_back(written(path, child.key, child));
+    out.push_back(std::move(condition));
+  }
+  return out;
+}
+
+const std::vector<Yaml>& items(const std::string& path, const Yaml& tree, std::string_view key) {
+  static const std::vector<Yaml> none;
+  const Yaml* found = tree.find(key);
+  if (found == nullptr || found->kind == Yaml::Kind::null) return none;
+  if (found->kind != Yaml::Kind::sequence) fail(path, *found, text(key, " is a list"));
+  return found->children;
+}
+
+Claim read_claim(const std::string& path, const Yaml& tree) {
+  Claim claim;
+  config::load(claim, without(tree, {"where", "than"}), path);
+  claim.where = read_conditions(path, tree.find("where"));
+  claim.than = read_conditions(path, tree.find("than"));
+  const bool bounded = claim.form == ClaimForm::below || claim.form == ClaimForm::above;
+  const bool ranged = claim.form == ClaimForm::range || claim.form == ClaimForm::exponent;
+  const bool paired = claim.form == ClaimForm::margin || claim.form == ClaimForm::equal;
+  if (claim.claim.empty()) fail(path, tree, "a claim has `claim`, its statement");
+  if (bounded && claim.bound.empty()) fail(path, tree, "below and above need `bound`");
+  if (bounded) bound_of(claim.bound, {});  // refuses what is no bound
+  if (ranged && claim.within.size() != 2) fail(path, tree, "range and exponent need `within: [least, greatest]`");
+  if (claim.form == ClaimForm::exponent && claim.of.empty()) fail(path, tree, "exponent needs `of`, a key");
+  if (paired && claim.than.empty()) fail(path, tree, "margin and equal need `than`: what the other point has");
+  return claim;
+}
+
+template <class View>
+std::vector<View> read_views(const std::string& path, const Yaml& tree, std::string_view key) {
+  std::vector<View> views;
+  for (const Yaml& item : items(path, tree, key)) {
+    View view;
+    config::load(view, without(item, {"where"}), path);
+    view.where = read_conditions(path, item.find("where"));
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+// A key and the values it takes.
+struct Axis {
+  std::string key;
+  std::vector<Yaml> values;
+};
+using Grid = std::vector<Axis>;
+
+Grid read_grid(const std::string& path, const Yaml& tree) {
+  if (tree.kind != Yaml::Kind::mapping) fail(path, tree, "a grid is KEY: [VALUES]");
+  Grid grid;
+  for (const Yaml& child : tree.children) {
+    Axis axis{child.key, {}};
+    if (child.kind == Yaml::Kind::sequence)
+      axis.values = child.children;
+    else
+      axis.values.push_back(child);
+    if (axis.values.empty()) fail(path, child, text(child.key, " has no values"));
+    grid.push_back(std::move(axis));
+  }
+  return grid;
+}
+
+std::vector<Grid> read_grids(const std::string& path, const Yaml& tree) {
+  const Yaml* found = tree.find(kGrid);
+  if (found == nullptr || found->kind == Yaml::Kind::null) return {Grid{}};
+  std::vector<Grid> grids;
+  if (found->kind == Yaml::Kind::sequence)
+    for (const Yaml& item : found->children) grids.push_back(read_grid(path, item));
+  else
+    grids.push_back(read_grid(path, *found));
+  return grids;
+}
+
+// A file is looked for from the current directory, then beside the sweep's file.
+RunConfig read_base(const std::string& path, const Yaml& tree) {
+  const Yaml* base = tree.find(kBase);
+  RunConfig config;
+  if (base == nullptr || base->kind == Yaml::Kind::null) return config;
+  if (base->kind == Yaml::Kind::scalar) {
+    std::filesystem::path file = base->text;
+    if (!std::filesystem::exists(file)) file = std::filesystem::path(path).parent_path() / file;
+    return config::load_config<RunConfig>(file.string()).config;
+  }
+  config::load(config, *base, path);
+  return config;
+}
+
+std::uint64_t fnv1a(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+// What the configuration says of a file is its name; a point's result depends on what is in it.
+std::string content_mark(const std::string& source, std::map<std::string, std::string>& known) {
+  if (!std::filesystem::is_regular_file(source)) return "";
+  const auto [mark, is_new] = known.try_emplace(source);
+  if (is_new) mark->second = text(static_cast<std::int64_t>(fnv1a(read_file(source)) >> 1));
+  return mark->second;
+}
+
+// "post-200-s1-0123456789ab": readable, and different for different results.
+std::string id_of(const Point& point, Measure measure, const std::string& content) {
+  std::string name;
+  for (const std::string& key : point.varied)
+    if (key != "seed") name += point.settings.at(key) + "-";
+  for (char& c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_')) c = '-';
+  if (name.size() > 60) name.resize(60);
+  const std::uint64_t hash = fnv1a(text(config::to_string(measure), content, config::dump(point.config)));
+  std::string digits;
+  for (int shift = 60; shift >= 16; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
+  return text(name, 's', point.seed, '-', digits);
+}
+
+struct PointMaker {
+  const std::string& path;
+  const SweepHead& head;
+  const RunConfig& base;
+  std::map<std::string, std::string> contents{};
+  std::set<std::string> ids{};
+  std::vector<Point> points{};
+
+  void add(const Grid& grid, const std::vector<const Yaml*>& chosen, std::int64_t seed, bool main) {
+    Point point;
+    point.config = base;
+    point.config.seed = seed;
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+      config::load(point.config, config::nest(grid[i].key, *chosen[i]), path);
+      point.varied.push_back(grid[i].key);
+    }
+    try {
+      point.config.resolve();
+    } catch (const ConfigError& error) {
+      std::string where;
+      for (const std::string& key : point.varied)
+        where += text(where.empty() ? "" : ", ", key, ": ", config::value_of(point.config, key));
+      throw ConfigError(text(path, ": the point with ", where, ": ", error.what()));
+    }
+    point.seed = point.config.seed;
+    point.settings = settings_of(point.config);
+    point.main = main;
+    point.id = id_of(point, head.measure, content_mark(point.config.data.source, contents));
+    if (ids.insert(point.id.substr(point.id.rfind('-'))).second) points.push_back(std::move(point));
+  }
+
+  // All combinations, the last key varying fastest, the seeds within each.
+  void add_all(const Grid& grid, std::vector<const Yaml*>& chosen, bool main) {
+    if (chosen.size() < grid.size()) {
+      for (const Yaml& value : grid[chosen.size()].values) {
+        chosen.push_back(&value);
+        add_all(grid, chosen, main);
+        chosen.pop_back();
+      }
+      return;
+    }
+    const bool own_seed = std::ranges::any_of(grid, [](const Axis& axis) { return axis.key == "seed"; });
+    if (own_seed) return add(grid, chosen, base.seed, main);
+    for (const std::int64_t seed : head.seeds) add(grid, chosen, seed, main);
+  }
+};
+
+void refuse_varied(std::span<const std::string> overrides, const std::vector<Grid>& grids, const std::string& path) {
+  for (const std::string& given : overrides)
+    for (const Grid& grid : grids)
+      for (const Axis& axis : grid)
+        check<ConfigError>(given.substr(0, given.find('=')) != axis.key, given, ": ", path, " varies ", axis.key,
+                           "; change its grid instead");
+}
+
+void refuse_unknown(const std::string& path, const Yaml& tree) {
+  std::vector<std::string> known{std::string(kBase), std::string(kGrid), std::string(kClaims), std::string(kMaps),
+                                 std::string(kCurves)};
+  SweepHead head;
+  for (const config::Key& key : config::keys_of(head)) known.push_back(key.path);
+  for (const Yaml& child : tree.children)
+    if (std::ranges::find(known, child.key) == known.end()) {
+      const std::string near = nearest(child.key, known);
+      fail(path, child,
+           text("a sweep has no key '", config::excerpt(child.key), "'; ",
+                near.empty() ? text("it has ", join(known, ", ")) : text("did you mean '", near, "'?")));
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> Sweep::fields() const {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& field) {
+    if (std::ranges::find(out, field) == out.end()) out.push_back(field);
+  };
+  for (const Claim& claim : claims)
+    for (const std::string& field : fields_of(claim)) add(field);
+  for (const MapView& map : maps) add(map.value);
+  for (const CurveView& curve : curves) add(curve.value);
+  return out;
+}
+
+Sweep load_sweep(const std::string& path, std::span<const std::string> overrides, std::optional<std::int64_t> seeds) {
+  const Yaml tree = config::read_yaml(path);
+  if (tree.kind != Yaml::Kind::mapping)
+    throw ConfigError(text(path, ": a sweep has base, grid, seeds and claims, and this file has no keys"));
+  Sweep sweep;
+  sweep.path = path;
+  sweep.overrides.assign(overrides.begin(), overrides.end());
+  sweep.seed_count = seeds;
+  sweep.name = std::filesystem::path(path).stem().string();
+  refuse_unknown(path, tree);
+  config::load(sweep.head, without(tree, {kBase, kGrid, kClaims, kMaps, kCurves}), path);
+  if (sweep.head.title.empty()) sweep.head.title = sweep.name;
+  std::vector<std::int64_t>& list = sweep.head.seeds;
+  if (list.empty()) throw ConfigError(text(path, ": seeds is empty"));
+  if (seeds)
+    for (list.resize(std::min(list.size(), static_cast<std::size_t>(*seeds))); std::ssize(list) < *seeds;)
+      list.push_back(list.back() + 1);
+  for (const Yaml& item : items(path, tree, kClaims)) sweep.claims.push_back(read_claim(path, item));
+  sweep.maps = read_views<MapView>(path, tree, kMaps);
+  sweep.curves = read_views<CurveView>(path, tree, kCurves);
+
+  const std::vector<Grid> grids = read_grids(path, tree);
+  refuse_varied(overrides, grids, path);
+  RunConfig base = read_base(path, tree);
+  config::apply_overrides(base, overrides);
+  sweep.threads = base.train.threads;
+  base.run.dir = std::nullopt;
+  base.train.threads = std::nullopt;  // changes no result
+  PointMaker maker{path, sweep.head, base};
+  for (std::size_t i = 0; i < grids.size(); ++i) {
+    std::vector<const Yaml*> chosen;
+    maker.add_all(grids[i], chosen, i == 0);
+  }
+  sweep.points = std::move(maker.points);
+  return sweep;
+}
+
+}  // namespace normlab

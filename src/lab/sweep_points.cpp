@@ -1,0 +1,158 @@
+// What a point of a sweep leaves on disk.
+#include "sweep_points.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "normlab/base/files.h"
+#include "normlab/train/observers.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string configuration_path(const std::string& directory, const Point& point) {
+  return point_directory(directory, point) + ".yaml";
+}
+std::string result_path(const std::string& directory, const Point& point) {
+  return point_directory(directory, point) + "/result.json";
+}
+
+bool is_final(std::string_view outcome) {
+  return outcome == "trained" || outcome == "stuck" || outcome == "diverged" || outcome == "nonfinite";
+}
+
+Json document_of(const std::string& directory, const Point& point) {
+  const std::string path = result_path(directory, point);
+  return parse_json(read_file(path), path);
+}
+
+Json values_json(const Measured& measured) {
+  Json out = Json::object();
+  for (const auto& [field, value] : measured.values) out.set(field, value);
+  return out;
+}
+
+Json optional_of(const std::map<std::string, double, std::less<>>& map, std::string_view name) {
+  const auto found = map.find(name);
+  return found == map.end() ? Json() : Json(found->second);
+}
+
+// A bench measures time itself, so its values stand with the clocks.
+Json result_line(const Sweep& sweep, const Point& point, const Measured& measured) {
+  Json line = Json::object({{"settings", varied_settings(point)}, {"seed", point.seed}, {"outcome", measured.outcome}});
+  if (sweep.head.measure == Measure::bench) return line;
+  line.set("val_loss", optional_of(measured.values, "val_loss"));
+  for (const char* name : {"unigram", "bigram", "floor", "ln_vocab"})
+    line.set(name, optional_of(measured.entropies, name));
+  return line.set("values", values_json(measured));
+}
+
+Json timing_line(const Sweep& sweep, const std::string& directory, const Point& point, const Measured& measured) {
+  Json line = Json::object({{"settings", varied_settings(point)}, {"seed", point.seed}});
+  if (sweep.head.measure == Measure::bench) return line.set("values", values_json(measured));
+  const std::string path = point_directory(directory, point) + "/timing.jsonl";
+  if (!fs::exists(path)) return line;
+  std::string all = read_file(path);
+  if (all.ends_with('\n')) all.pop_back();
+  if (all.empty()) return line;
+  const Json last = parse_json(std::string_view(all).substr(all.rfind('\n') + 1), path);
+  for (const char* name : {"seconds", "tokens_per_s", "peak_rss_mb"})
+    if (const Json* value = last.find(name)) line.set(name, *value);
+  return line;
+}
+
+}  // namespace
+
+std::string point_directory(const std::string& directory, const Point& point) {
+  return text(directory, "/points/", point.id);
+}
+std::string output_path(const std::string& directory, const Point& point) {
+  return point_directory(directory, point) + ".out";
+}
+std::string errors_path(const std::string& directory, const Point& point) {
+  return point_directory(directory, point) + ".log";
+}
+
+bool is_done(const Sweep& sweep, const std::string& directory, const Point& point) {
+  if (sweep.head.measure != Measure::train) return fs::exists(result_path(directory, point));
+  const std::string path = point_directory(directory, point) + "/run.json";
+  return fs::exists(path) && is_final(parse_json(read_file(path), path).at("outcome").string());
+}
+
+Measured measured_of(const Sweep& sweep, const std::string& directory, const Point& point) {
+  Measured out{point.settings, point.seed, "measured", {}, {}};
+  const auto add = [&](const std::string& field, std::optional<double> value) {
+    if (value && std::isfinite(*value)) out.values.emplace(field, *value);
+  };
+  if (sweep.head.measure != Measure::train) {
+    const Json document = document_of(directory, point);
+    for (const std::string& field : sweep.fields()) add(field, field_of(document, field));
+    return out;
+  }
+  const RunFiles run = read_run(point_directory(directory, point));
+  out.outcome = run.outcome();
+  for (const char* name : {"unigram", "bigram", "floor", "ln_vocab"})
+    if (const auto value = run.entropy(name)) out.entropies.emplace(name, *value);
+  add("val_loss", field_of(run, "val_loss"));
+  for (const std::string& field : sweep.fields()) add(field, field_of(run, field));
+  return out;
+}
+
+std::vector<std::string> command_of(const Sweep& sweep, const std::string& directory, const Point& point,
+                                    std::int64_t threads, bool anew) {
+  const std::string run = point_directory(directory, point), configuration = configuration_path(directory, point);
+  const std::string team = text("train.threads=", threads);
+  switch (sweep.head.measure) {
+    case Measure::train:
+      if (!anew && is_run(run) && !checkpoint_steps(run + "/checkpoints").empty())
+        return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false"};
+      fs::remove_all(run);
+      write_file(configuration, config::dump(point.config));
+      return {"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false"};
+    case Measure::inspect:
+    case Measure::curvature:
+    case Measure::check:
+    case Measure::shards:
+    case Measure::bench:
+      break;
+  }
+  fs::create_directories(run);
+  write_file(configuration, config::dump(point.config));
+  if (sweep.head.measure == Measure::curvature) return {"inspect", configuration, "--curvature", "--json", team};
+  if (sweep.head.measure == Measure::bench) return {"bench", "norm", "step-A", "--json", "--threads", number(threads)};
+  return {std::string(config::to_string(sweep.head.measure)), configuration, "--json", team};
+}
+
+// A claim that does not hold ends a check with 1, which is a result; so are the ends of a run.
+bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code) {
+  const bool may_be_result =
+      exit_code == 0 || exit_code == 1 || (sweep.head.measure == Measure::train && exit_code == 3);
+  if (!may_be_result) return false;
+  if (sweep.head.measure == Measure::train) {
+    if (!is_done(sweep, directory, point)) return false;
+    if (!sweep.head.keep_checkpoints) fs::remove_all(point_directory(directory, point) + "/checkpoints");
+  } else {
+    const std::string document = read_file(output_path(directory, point));
+    if (!document.starts_with('{')) return false;
+    write_file(result_path(directory, point), document);
+  }
+  std::error_code ignored;
+  for (const std::string& path :
+       {output_path(directory, point), errors_path(directory, point), configuration_path(directory, point)})
+    fs::remove(path, ignored);
+  return true;
+}
+
+void write_results(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
+  std::string results, timing;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    results += result_line(sweep, *result.done[i], result.points[i]).line() + '\n';
+    timing += timing_line(sweep, directory, *result.done[i], result.points[i]).line() + '\n';
+  }
+  write_file(text(directory, "/results.jsonl"), results);
+  write_file(text(directory, "/timing.jsonl"), timing);
+}
+
+}  // namespace normlab

@@ -1,0 +1,27 @@
+// The points of a sweep on disk: which are done, what they say, what to run for the others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "normlab/lab/sweep.h"
+
+namespace normlab {
+
+bool is_done(const Sweep& sweep, const std::string& directory, const Point& point);
+// Of a point that is done.
+Measured measured_of(const Sweep& sweep, const std::string& directory, const Point& point);
+// The words that measure it, behind the program; prepares its directory. A run with a checkpoint goes on from it unless
+// `anew`.
+std::vector<std::string> command_of(const Sweep& sweep, const std::string& directory, const Point& point,
+                                    std::int64_t threads, bool anew);
+// Where the process of a point writes.
+std::string output_path(const std::string& directory, const Point& point);
+std::string errors_path(const std::string& directory, const Point& point);
+// What its process has left is a result: makes the point done, and true. False when it is none.
+bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code);
+
+// results.jsonl and timing.jsonl of what is done.
+void write_results(const Sweep& sweep, const std::string& directory, const SweepResult& result);
+
+}  // namespace normlab

@@ -1,0 +1,150 @@
+// Sweeps, reports and diffs as a user meets them.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "catch.h"
+#include "cli_runs.h"
+
+using namespace normlab;
+
+namespace {
+
+const std::string kSweep = R"(id: T1
+title: A <test>
+base: tiny.yaml
+seeds: [1, 2]
+grid:
+  model.placement: [pre, post]
+claims:
+  - claim: Every run has a loss below a hundred
+    form: below
+    bound: 100
+    where: {model.placement: [pre, post]}
+  - claim: Pre-LN is far ahead
+    form: margin
+    by: 50
+    where: {model.placement: pre}
+    than: {model.placement: post}
+)";
+
+Strings sorted_lines(const std::string& path) {
+  Strings lines = lines_of(read_file(path));
+  std::ranges::sort(lines);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("cli: a sweep has results, verdicts, a report; the same again is done at once") {
+  const Workshop shop;
+  const std::string file = shop.write("two.yaml", kSweep), directory = shop.path("sweep");
+  const Finished done = run_program({"sweep", file, "run.dir=" + directory, "train.steps=3", "--json"});
+  INFO(done.out << done.err);
+  CHECK(done.code == 1);  // the second claim
+  CHECK(holds(done.err, "4 of 4 points to measure"));
+  CHECK(holds(done.err, "about 0:"));
+  CHECK(holds(done.err, "4/4 "));
+  CHECK(done.err.find('\r') == std::string::npos);
+  const Json document = parse_json(done.out, "sweep");
+  CHECK(document.at("runs").elements().size() == 4);
+  CHECK(document.at("claims").elements()[0].at("verdict") == Json("holds"));
+  CHECK(document.at("claims").elements()[1].at("verdict") == Json("fails"));
+  const Strings lines = lines_of(read_file(directory + "/results.jsonl"));
+  CHECK(lines.size() == 4);
+  const Json first = parse_json(lines.at(0), "results.jsonl");
+  CHECK(first.at("settings").at("model.placement") == Json("pre"));
+  CHECK(first.at("seed") == Json(1));
+  CHECK(first.at("val_loss").is_number());
+  CHECK_FALSE(holds(lines.at(0), "seconds"));
+  CHECK(lines_of(read_file(directory + "/timing.jsonl")).size() == 4);
+  const std::string page = read_file(directory + "/report.html");
+  CHECK(holds(page, "T1: A &lt;test&gt;"));
+  CHECK(holds(page, "<td class=\"fails\">fails</td>"));
+  CHECK_FALSE(holds(page, "http"));
+
+  const Finished again = run_program({"sweep", file, "run.dir=" + directory, "train.steps=3"});
+  CHECK(again.code == 1);
+  CHECK(again.err.empty());
+  CHECK(holds(again.out, "fails: Pre-LN is far ahead"));
+  // Another setting is another point; the first stay.
+  const Finished other = run_program({"sweep", file, "run.dir=" + directory, "train.steps=4", "--seeds", "1"});
+  CHECK(holds(other.err, "2 of 2 points to measure"));
+  CHECK(run_program({"report", directory, "--text"}).out == other.out.substr(0, other.out.find("\nreport: ")));
+}
+
+TEST_CASE("cli: a sweep killed and started again gives the same results") {
+  const Workshop shop;
+  const std::string file = shop.write("two.yaml", kSweep);
+  const auto words = [&](const std::string& name) {
+    return Strings{"sweep", file, "run.dir=" + shop.path(name), "train.steps=150", "checkpoint.every=20"};
+  };
+  CHECK(run_program(words("whole")).code == 1);
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const std::string name = signal == SIGTERM ? "ended" : "killed";
+    Process process(words(name));
+    for (int i = 0; i < 500 && !shop.exists(name + "/points"); ++i) usleep(10000);
+    usleep(150000);
+    process.send(signal);
+    const Finished ended = process.wait();
+    CHECK((ended.code == 143 || ended.code == -SIGKILL || ended.code == 1));
+    const Finished resumed = run_program(words(name));
+    INFO(resumed.err);
+    CHECK(resumed.code == 1);
+    CHECK(sorted_lines(shop.path(name + "/results.jsonl")) == sorted_lines(shop.path("whole/results.jsonl")));
+  }
+}
+
+TEST_CASE("cli: what a sweep cannot do is told") {
+  const Workshop shop;
+  struct Mistake {
+    std::string content;
+    Strings parts;
+  };
+  for (const Mistake& mistake :
+       std::vector<Mistake>{{"base: tiny.yaml\ngird: {}\n", {"gird", "grid"}},
+                            {"base: tiny.yaml\ngrid: {model.nrom: [rms]}\n", {"sweep.yaml", "nrom"}},
+                            {"base: tiny.yaml\ngrid: {model.norm: [rmz]}\n", {"sweep.yaml", "rmz", "rms"}},
+                            {"base: none.yaml\n", {"none.yaml"}},
+                            {"base: tiny.yaml\nclaims: [{claim: x, form: below}]\n", {"sweep.yaml:2", "bound"}},
+                            {"base: tiny.yaml\nclaims: [{claim: x, form: belo, bound: 1}]\n", {"sweep.yaml:2", "belo"}},
+                            {"base: tiny.yaml\ngrid: {model.n_heads: [3]}\n", {"sweep.yaml", "model.n_heads: 3"}}}) {
+    const Finished done =
+        run_program({"sweep", shop.write("sweep.yaml", mistake.content), "run.dir=" + shop.path("s")});
+    INFO(mistake.content << done.err);
+    CHECK(done.code == 2);
+    CHECK(done.out.empty());
+    for (const std::string& part : mistake.parts) {
+      CAPTURE(part);
+      CHECK(holds(done.err, part));
+    }
+  }
+  const std::string file = shop.write("two.yaml", kSweep);
+  CHECK(holds(run_program({"sweep", file, "model.placement=pre"}).err, "varies model.placement"));
+  CHECK(holds(run_program({"reproduce", "warmpu"}).err, "did you mean warmup?"));
+  CHECK(holds(run_program({"report", shop.path("nothing")}).err, "no directory of a run"));
+}
+
+TEST_CASE("cli: a run has a report, and two runs a difference") {
+  const Workshop& shop = trained();
+  const std::string page = read_file(shop.path("run/report.html"));
+  for (const char* part :
+       {"<svg", "validation", "Learning rate", "Token cosine", "model.norm", "prefers-color-scheme"}) {
+    CAPTURE(part);
+    CHECK(holds(page, part));
+  }
+  CHECK_FALSE(holds(page, "<script"));
+  const Workshop other;
+  other.train("rms", {"model.norm=rms"});
+  const Finished diff = run_program({"diff", shop.path("run"), other.path("rms")});
+  CHECK(diff.code == 0);
+  CHECK(holds(diff.out, "model.norm"));
+  CHECK(holds(diff.out, "they differ from step 1 on"));
+  CHECK(holds(run_program({"diff", shop.path("run"), shop.path("run")}).out, "their 5 steps are the same"));
+  CHECK(holds(run_program({"report", shop.path("run"), "--text"}).out, "block 0"));
+  const std::string both = other.path("both.html");
+  CHECK(run_program({"report", shop.path("run"), other.path("rms"), "--out", both}).code == 0);
+  CHECK(holds(read_file(both), "What differs"));
+}
