@@ -18,7 +18,9 @@ constexpr std::string_view kStyle =
     "th,td{text-align:left;vertical-align:top;padding:4px 12px 4px 0;border-bottom:1px solid var(--grid)}"
     "th{font-weight:600}td.holds,td.fails,td.undecided{font-weight:600;white-space:nowrap}"
     "td.holds{color:var(--c2)}td.fails{color:var(--c6)}td.undecided{color:var(--c4)}"
-    "footer{margin-top:2em;color:var(--soft);font-size:.85em}"
+    "@media(max-width:700px){.stacked tr,.stacked td{display:block}.stacked tr{border-bottom:1px solid var(--grid);"
+    "padding:6px 0}.stacked td{border:0;padding:1px 0}.stacked tr:first-child{display:none}}"
+    "summary{cursor:pointer;margin:1.2em 0 .4em}footer{margin-top:2em;color:var(--soft);font-size:.85em}"
     "@media print{body{font-size:11pt;max-width:none}.figures{grid-template-columns:1fr 1fr}h2{break-after:avoid}}";
 
 std::string cell_class(std::string_view content) {

@@ -1,9 +1,11 @@
 // The parts that the pages of reports are made of, and the pictures that runs and sweeps share.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "normlab/lab/report.h"
@@ -31,13 +33,18 @@ struct NamedRun {
 svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_view field, std::string name, int colour);
 std::vector<svg::Level> entropy_levels(const RunFiles& run);
 svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title);
+// What the colours of a layer map stand for. `field`: of a `layers` line, an array with an entry a block, or
+// grad_norm.blocks.*.PARAMETER.
+struct LayerFigure {
+  std::string title, field, label;
+  bool log;
+  std::optional<std::pair<double, double>> range = {};
+};
 // Layer by layer over the steps; nothing where the run has no such figures.
-// `field`: of a `layers` line, an array with an entry a block, or grad_norm.blocks.*.PARAMETER.
-std::vector<svg::Picture> layer_map(const RunFiles& run, const std::string& title, const std::string& field,
-                                    const std::string& label, bool log);
+std::vector<svg::Picture> layer_map(const NamedRun& named, const LayerFigure& figure);
 // The gradient of each block's second MLP matrix before the first update, beside what theory expects.
 std::vector<svg::Picture> gradients_at_start(std::span<const NamedRun> runs);
-// The maps that show how a run goes wrong: gradients, token cosine.
-std::vector<svg::Picture> failure_maps(const NamedRun& named);
+// The maps that show how runs go wrong: gradients and token cosine, of all runs in the same colours.
+std::vector<svg::Picture> failure_maps(std::span<const NamedRun> runs);
 
 }  // namespace normlab

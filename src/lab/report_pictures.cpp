@@ -76,12 +76,20 @@ svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title) {
   return svg::chart(chart);
 }
 
-std::vector<svg::Picture> layer_map(const RunFiles& run, const std::string& title, const std::string& field,
-                                    const std::string& label, bool log) {
+std::vector<svg::Picture> layer_map(const NamedRun& named, const LayerFigure& figure) {
+  const RunFiles& run = *named.run;
   const std::vector<Json>& lines = run.kind("layers");
   constexpr std::size_t kMostColumns = 60;
   const std::size_t every = lines.size() / kMostColumns + 1;
-  svg::HeatMap map{title, "step", "block", label, {}, {}, {}, log};
+  svg::HeatMap map{text(figure.title, named.name.empty() ? "" : ": ", named.name),
+                   "step",
+                   "block",
+                   figure.label,
+                   {},
+                   {},
+                   {},
+                   figure.log};
+  map.range = figure.range;
   for (std::int64_t block = run.config.model.n_layers - 1; block >= 0; --block) {  // the last block at the top
     map.rows.push_back(number(block));
     map.values.emplace_back();
@@ -91,7 +99,7 @@ std::vector<svg::Picture> layer_map(const RunFiles& run, const std::string& titl
     map.columns.push_back(number(lines[i].at("step").integer()));
     for (std::size_t row = 0; row < map.rows.size(); ++row) {
       const auto value =
-          number_at(lines[i], field_of_block(field, std::ssize(map.rows) - 1 - static_cast<std::int64_t>(row)));
+          number_at(lines[i], field_of_block(figure.field, std::ssize(map.rows) - 1 - static_cast<std::int64_t>(row)));
       map.values[row].push_back(value.value_or(std::nan("")));
       any = any || value;
     }
@@ -100,13 +108,22 @@ std::vector<svg::Picture> layer_map(const RunFiles& run, const std::string& titl
   return {svg::heat_map(map)};
 }
 
-std::vector<svg::Picture> failure_maps(const NamedRun& named) {
+std::vector<svg::Picture> failure_maps(std::span<const NamedRun> runs) {
+  LayerFigure gradient{"Gradient", "grad_norm.blocks.*.mlp.down.weight", "gradient norm of mlp.down", true};
+  const LayerFigure cosine{"Token cosine", "token_cosine", "1: all tokens are alike", false, std::pair(0.0, 1.0)};
+  for (const NamedRun& named : runs)
+    for (const Json& line : named.run->kind("layers"))
+      for (std::int64_t block = 0; block < named.run->config.model.n_layers; ++block) {
+        const double value = number_at(line, field_of_block(gradient.field, block)).value_or(0);
+        if (!(value > 0)) continue;
+        if (!gradient.range) gradient.range = {value, value};
+        gradient.range->first = std::min(gradient.range->first, value);
+        gradient.range->second = std::max(gradient.range->second, value);
+      }
   std::vector<svg::Picture> out;
-  const std::string behind = named.name.empty() ? "" : ": " + named.name;
-  const auto add = [&](std::vector<svg::Picture> pictures) { out.insert(out.end(), pictures.begin(), pictures.end()); };
-  add(layer_map(*named.run, "Gradient" + behind, "grad_norm.blocks.*.mlp.down.weight", "gradient norm of mlp.down",
-                true));
-  add(layer_map(*named.run, "Token cosine" + behind, "token_cosine", "1: all tokens look alike", false));
+  for (const LayerFigure* figure : std::initializer_list<const LayerFigure*>{&gradient, &cosine})
+    for (const NamedRun& named : runs)
+      for (svg::Picture& picture : layer_map(named, *figure)) out.push_back(std::move(picture));
   return out;
 }
 

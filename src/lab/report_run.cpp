@@ -111,9 +111,7 @@ std::vector<svg::Picture> other_maps(const NamedRun& each) {
     if (!member.value.is_array() || member.name == "token_cosine" || member.value.elements().empty()) continue;
     std::string title = member.name;
     std::ranges::replace(title, '_', ' ');
-    const std::string behind = each.name.empty() ? "" : ": " + each.name;
-    for (const svg::Picture& picture : layer_map(*each.run, title + behind, member.name, title, true))
-      out.push_back(picture);
+    for (const svg::Picture& picture : layer_map(each, {title, member.name, title, true})) out.push_back(picture);
   }
   return out;
 }
@@ -140,11 +138,10 @@ std::string run_page(std::span<const RunFiles> runs) {
   curves.push_back(curve(all, "Gradient norm, before clipping", "train", "grad_norm", "norm", true));
   std::vector<svg::Picture> layers = gradients_at_start(all);
   constexpr std::size_t kMostMaps = 6;  // runs that get maps of their own
-  for (const NamedRun& each : std::span(all).subspan(0, std::min(all.size(), kMostMaps))) {
-    for (const svg::Picture& picture : failure_maps(each)) layers.push_back(picture);
-    if (all.size() == 1)
-      for (const svg::Picture& picture : other_maps(each)) layers.push_back(picture);
-  }
+  const std::span<const NamedRun> mapped = std::span(all).subspan(0, std::min(all.size(), kMostMaps));
+  for (svg::Picture& picture : failure_maps(mapped)) layers.push_back(std::move(picture));
+  if (all.size() == 1)
+    for (svg::Picture& picture : other_maps(all[0])) layers.push_back(std::move(picture));
   std::string title = all[0].name.empty() ? std::filesystem::path(runs[0].directory).filename().string() : "";
   for (const NamedRun& each : all)
     if (!each.name.empty()) title += (title.empty() ? "" : " and ") + each.name;

@@ -170,7 +170,7 @@ std::string verdict_table(const Sweep& sweep, const SweepResult& result) {
     else
       rows.push_back({claim.claim, "not yet", "", "", claim.source});
   }
-  return html_table(rows);
+  return text("<div class=\"stacked\">", html_table(rows), "</div>\n");
 }
 
 std::string point_table(const Sweep& sweep, const SweepResult& result) {
@@ -210,8 +210,8 @@ std::string sweep_page(const Sweep& sweep, const std::string& directory, const S
   if (!arms.all.empty()) main.push_back(loss_picture(arms.all, "Validation loss"));
   for (svg::Picture& picture : view_pictures(sweep, result)) main.push_back(std::move(picture));
   for (const svg::Picture& picture : gradients_at_start(arms.first)) layers.push_back(picture);
-  for (const NamedRun& run : std::span(arms.first).subspan(0, std::min(arms.first.size(), kMostArms)))
-    for (const svg::Picture& picture : failure_maps(run)) layers.push_back(picture);
+  const std::span<const NamedRun> mapped = std::span(arms.first).subspan(0, std::min(arms.first.size(), kMostArms));
+  for (svg::Picture& picture : failure_maps(mapped)) layers.push_back(std::move(picture));
 
   std::string body = html_paragraph(sweep.head.source) + html_paragraph(sweep.head.about);
   if (result.done.size() < sweep.points.size())
@@ -219,7 +219,8 @@ std::string sweep_page(const Sweep& sweep, const std::string& directory, const S
   body += html_section("Verdicts", verdict_table(sweep, result));
   body += html_section("Results", html_figures(main));
   body += html_section("Layer by layer, the first seed of each arm", html_figures(layers));
-  body += html_section("Every point", point_table(sweep, result));
+  body += html_section("Every setting", html_table(setting_table(sweep, result)));
+  body += text("<details><summary>Every point</summary>\n", point_table(sweep, result), "</details>\n");
   body += html_section("The recipe they share", recipe_table(sweep));
   return html_page(text(sweep.head.id, sweep.head.id.empty() ? "" : ": ", sweep.head.title), body);
 }
@@ -233,10 +234,9 @@ std::string sweep_picture(const Sweep& sweep, const std::string& directory, cons
   std::vector<svg::Picture> pictures;
   if (!arms.all.empty()) pictures.push_back(loss_picture(arms.all, "Validation loss"));
   for (svg::Picture& picture : view_pictures(sweep, result)) pictures.push_back(std::move(picture));
-  constexpr std::size_t kViews = 2;
-  pictures.resize(std::min(pictures.size(), kViews));
-  if (!arms.first.empty())
-    for (svg::Picture& picture : failure_maps(arms.first[0])) pictures.push_back(std::move(picture));
+  const std::span<const NamedRun> mapped =
+      std::span(arms.first).subspan(0, std::min<std::size_t>(arms.first.size(), 2));
+  for (svg::Picture& picture : failure_maps(mapped)) pictures.push_back(std::move(picture));
   return svg::file(pictures, 2);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "normlab/base/check.h"
 #include "normlab/base/text.h"
@@ -22,7 +23,8 @@ struct Shades {
   int of(double value) const {
     if (!holds(value)) return -1;
     const double at = log ? std::log(value) : value, from = log ? std::log(low) : low, to = log ? std::log(high) : high;
-    return to > from ? static_cast<int>(std::lround((at - from) / (to - from) * kShades)) : kShades / 2;
+    if (!(to > from)) return kShades / 2;
+    return static_cast<int>(std::lround(std::clamp((at - from) / (to - from), 0.0, 1.0) * kShades));
   }
 };
 
@@ -48,7 +50,7 @@ std::string cells(const HeatMap& map, const Shades& shades, double left, double 
 }
 
 // The colours from the least to the greatest value.
-std::string colour_bar(const HeatMap& map, const Shades& shades, double y) {
+std::string colour_bar(const Shades& shades, double y) {
   constexpr double kLength = 150, kPiece = kLength / (kShades + 1);
   const std::string least = significant(shades.low, 3);
   const double begin = kLeft + 8 + kLetter * static_cast<double>(least.size());
@@ -56,7 +58,7 @@ std::string colour_bar(const HeatMap& map, const Shades& shades, double y) {
   for (int i = 0; i <= kShades; ++i)
     out += text("<rect class=\"q", i, "\" x=\"", place(begin + kPiece * i), "\" y=\"", place(y - 10), "\" width=\"",
                 place(kPiece + 0.3), "\" height=\"12\"/>");
-  return out + label(begin + kLength + 6, y, text(significant(shades.high, 3), "  ", map.value_label), "soft", "start");
+  return out + label(begin + kLength + 6, y, significant(shades.high, 3), "soft", "start");
 }
 
 }  // namespace
@@ -72,6 +74,7 @@ Picture heat_map(const HeatMap& map) {
         shades.high = std::max(shades.high, value);
       }
   }
+  if (map.range) std::tie(shades.low, shades.high) = *map.range;
   const double rows = static_cast<double>(map.rows.size()), columns = static_cast<double>(map.columns.size());
   std::size_t longest = 0;
   for (const std::string& row : map.rows) longest = std::max(longest, row.size());
@@ -81,7 +84,8 @@ Picture heat_map(const HeatMap& map) {
   double top = kLine;
   std::string body = label(kLeft, top, map.title, "title", "start");
   top += kLine + 4;
-  body += label(left, top, map.y_label, "soft", "end");
+  body += label(0, top, map.y_label, "soft", "start");
+  body += label(kWidth - kRight, top, map.value_label, "soft", "end");
   top += 8;
   body += cells(map, shades, left, top, width, height);
 
@@ -100,7 +104,7 @@ Picture heat_map(const HeatMap& map) {
     written = x + half;
   }
   body += label((left + kWidth - kRight) / 2, bottom + 33, map.x_label, "soft", "middle");
-  if (shades.low <= shades.high) body += colour_bar(map, shades, bottom + 56);
+  if (shades.low <= shades.high) body += colour_bar(shades, bottom + 56);
   return {kWidth, bottom + 64, std::move(body)};
 }
 

@@ -191,18 +191,18 @@ struct PointMaker {
   }
 
   // All combinations, the last key varying fastest, the seeds within each.
-  void add_all(const Grid& grid, std::vector<const Yaml*>& chosen, bool main) {
+  void add_all(const Grid& grid, std::vector<const Yaml*>& chosen) {
     if (chosen.size() < grid.size()) {
       for (const Yaml& value : grid[chosen.size()].values) {
         chosen.push_back(&value);
-        add_all(grid, chosen, main);
+        add_all(grid, chosen);
         chosen.pop_back();
       }
       return;
     }
     const bool own_seed = std::ranges::any_of(grid, [](const Axis& axis) { return axis.key == "seed"; });
-    if (own_seed) return add(grid, chosen, base.seed, main);
-    for (const std::int64_t seed : head.seeds) add(grid, chosen, seed, main);
+    if (own_seed) return add(grid, chosen, base.seed, false);
+    for (const std::int64_t seed : head.seeds) add(grid, chosen, seed, true);
   }
 };
 
@@ -271,9 +271,9 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   base.run.dir = std::nullopt;
   base.train.threads = std::nullopt;  // changes no result
   PointMaker maker{path, sweep.head, base};
-  for (std::size_t i = 0; i < grids.size(); ++i) {
+  for (const Grid& grid : grids) {
     std::vector<const Yaml*> chosen;
-    maker.add_all(grids[i], chosen, i == 0);
+    maker.add_all(grid, chosen);
   }
   sweep.points = std::move(maker.points);
   return sweep;

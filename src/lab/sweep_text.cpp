@@ -118,7 +118,7 @@ Json sweep_document(const Sweep& sweep, const SweepResult& result) {
   return Json::object({{"name", sweep.name}, {"id", sweep.head.id}, {"runs", runs}, {"claims", claims}});
 }
 
-std::string sweep_table(const Sweep& sweep, const SweepResult& result) {
+std::vector<Row> setting_table(const Sweep& sweep, const SweepResult& result) {
   const std::vector<std::string> keys = differing_keys(sweep);
   std::vector<std::string> fields = sweep.fields();
   if (sweep.head.measure == Measure::train && std::ranges::find(fields, "val_loss") == fields.end())
@@ -144,6 +144,15 @@ std::string sweep_table(const Sweep& sweep, const SweepResult& result) {
     }
     table.push_back(std::move(cells));
   }
+  return table;
+}
+
+std::string sweep_table(const Sweep& sweep, const SweepResult& result) {
+  std::vector<Row> table = setting_table(sweep, result);
+  constexpr std::size_t kLongest = 24;  // a column with a longer name is for the report
+  for (std::size_t column = table[0].size(); column-- > 0;)
+    if (table[0][column].size() > kLongest)
+      for (Row& row : table) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
   std::string out = aligned(table);
   for (std::size_t i = 0; i < result.claims.size(); ++i)
     out += text("\n", config::to_string(result.claims[i].verdict), ": ", sweep.claims[i].claim, "\n    measured ",

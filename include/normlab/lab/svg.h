@@ -2,9 +2,11 @@
 // light or dark mode; hovering over a place tells its values (<title>, no script).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace normlab::svg {
@@ -37,10 +39,11 @@ struct Chart {
 
 struct HeatMap {
   std::string title, x_label, y_label, value_label;
-  std::vector<std::string> columns, rows;   // the first row is at the top
-  std::vector<std::vector<double>> values;  // [rows][columns]; one that is not finite leaves its cell empty
-  bool log = false;                         // colours by the logarithm
-  bool show_values = false;                 // each cell has its number
+  std::vector<std::string> columns, rows;               // the first row is at the top
+  std::vector<std::vector<double>> values;              // [rows][columns]; one that is not finite leaves its cell empty
+  bool log = false;                                     // colours by the logarithm
+  bool show_values = false;                             // each cell has its number
+  std::optional<std::pair<double, double>> range = {};  // of the colours; by default that of the values
 };
 
 inline constexpr int kColours = 8;

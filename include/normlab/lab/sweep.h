@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "normlab/lab/sweep_file.h"
+#include "normlab/lab/table.h"
 #include "normlab/train/terminal.h"
 
 namespace normlab {
@@ -53,6 +54,8 @@ std::string shown(const std::string& value);
 Json varied_settings(const Point& point);
 // {"name", "runs": [...], "claims": [...]}, as interface.md has it.
 Json sweep_document(const Sweep& sweep, const SweepResult& result);
+// A head, and a row for each setting: its keys, seeds, outcomes, and the mean and deviation of what is measured.
+std::vector<Row> setting_table(const Sweep& sweep, const SweepResult& result);
 // For people: a line for each setting, then the verdicts.
 std::string sweep_table(const Sweep& sweep, const SweepResult& result);
 

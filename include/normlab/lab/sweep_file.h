@@ -52,7 +52,7 @@ struct Point {
   Settings settings;
   std::int64_t seed = 0;
   RunConfig config;   // resolved
-  bool main = false;  // of the first grid: what the claims are about, and whose curves are drawn
+  bool main = false;  // of a grid over all seeds: an arm, whose curves are drawn
 };
 
 struct Sweep {
