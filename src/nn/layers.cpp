@@ -65,6 +65,7 @@ Tensor Attention::forward(const Tensor& x, Pass& pass) const {
   {
     const Place place(path_);
     if (rope_) qkv = ops::rope(qkv, heads_, rope_base_, pass.cache ? pass.cache->filled : 0);
+    if (pass.probe) pass.probe->see_qkv(block_, qkv, pass.mask);
     y = attend(qkv, pass);
   }
   y = out_.forward(y);

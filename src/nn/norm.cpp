@@ -27,6 +27,7 @@ Norm::Norm(const Scope& scope, const ModelConfig& config)
 
 Tensor Norm::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);
+  if (pass.probe) pass.probe->see_norm(path_, x, pass.mask);
   if (spec_.running && !pass.training) {
     Tensor rstd(running_var_.shape());
     std::ranges::transform(running_var_.values(), rstd.values().begin(),

@@ -4,24 +4,12 @@
 #include <cmath>
 
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/run.h"
 
 namespace normlab {
 namespace {
 
 std::string unit(const DataConfig& data) { return data.tokenizer == "char" ? "character" : "token"; }
-
-std::string equation_of(const ModelConfig& model) {
-  const std::string norm(model.norm == NormKind::none ? "" : config::to_string(model.norm));
-  switch (norm.empty() ? Placement::none : model.placement) {
-    case Placement::pre:
-      return text("x + f(", norm, "(x))");
-    case Placement::post:
-      return text(norm, "(x + f(x))");
-    case Placement::none:
-      return "x + f(x)";
-  }
-  __builtin_unreachable();
-}
 
 std::string decay_line(const ParameterStore& store, double weight_decay) {
   Index decayed = 0, tensors = 0;
@@ -53,6 +41,19 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
 }
 
 }  // namespace
+
+std::string equation_of(const ModelConfig& model) {
+  const std::string norm(model.norm == NormKind::none ? "" : config::to_string(model.norm));
+  switch (norm.empty() ? Placement::none : model.placement) {
+    case Placement::pre:
+      return text("x + f(", norm, "(x))");
+    case Placement::post:
+      return text(norm, "(x + f(x))");
+    case Placement::none:
+      return "x + f(x)";
+  }
+  __builtin_unreachable();
+}
 
 std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team) {
   const ModelConfig& m = config.model;
