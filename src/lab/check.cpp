@@ -82,32 +82,32 @@ CheckItem check_all_learn(const CheckInput& input) {
   return item;
 }
 
-CheckItem causality_item(const CheckInput& input, Mode mode, const Sight& sight) {
+CheckItem causality_item(const CheckInput& input, Mode mode, const Leak& leak) {
   const bool training = mode == Mode::training;
   CheckItem item{training ? "causality, training" : "causality, evaluation", CheckItem::Status::ok, ""};
   const auto position = changed_position(input.batch);
   if (!position) return item.detail = "the batch's first sample has no earlier token to look at", item;
   item.detail = text("with token ", *position, " of ", input.batch.time,
                      " changed, every earlier output is bit for bit the same");
-  if (!sight) return item;
+  if (!leak) return item;
   item.status = CheckItem::Status::failed;
   item.detail = text("LEAK: with token ", *position, " of ", input.batch.time,
-                     " changed, earlier outputs move, first in ", sight.place, " (op ", sight.op,
-                     "); the largest change of an earlier logit is ", significant(sight.largest_change, 3), ". ");
+                     " changed, earlier outputs move, first in ", leak.place, " (op ", leak.op,
+                     "); the largest change of an earlier logit is ", significant(leak.largest_change, 3), ". ");
   item.detail += training ? "While it trains, a token is told about those that follow, which it should predict: the "
                             "training loss flatters, and generating, where nothing follows, is another task"
                           : "A text's loss counts on tokens that are not written yet when it is generated";
   return item;
 }
 
-CheckItem independence_item(Mode mode, const Sight& sight) {
+CheckItem independence_item(Mode mode, const Leak& leak) {
   const bool training = mode == Mode::training;
   CheckItem item{training ? "batch independence, training" : "batch independence, evaluation", CheckItem::Status::ok,
                  "a sample's outputs are bit for bit the same alone and in any company"};
-  if (!sight) return item;
+  if (!leak) return item;
   item.status = training ? CheckItem::Status::warning : CheckItem::Status::failed;
-  item.detail = text("a sample's outputs depend on the other samples, first in ", sight.place, " (op ", sight.op,
-                     "); the largest change of a logit is ", significant(sight.largest_change, 3));
+  item.detail = text("a sample's outputs depend on the other samples, first in ", leak.place, " (op ", leak.op,
+                     "); the largest change of a logit is ", significant(leak.largest_change, 3));
   return item;
 }
 
@@ -115,9 +115,9 @@ CheckItem independence_item(Mode mode, const Sight& sight) {
 
 CheckReport run_checks(const CheckInput& input) {
   CheckReport report;
-  const NormSpec spec = spec_of(input.model.config.norm);
+  const bool has_running_averages = !Gpt(input.model.config, input.model.vocab_size, 0).store().buffers().empty();
   report.items.push_back(check_gradients(input, Mode::training));
-  if (spec.running) report.items.push_back(check_gradients(input, Mode::evaluation));
+  if (has_running_averages) report.items.push_back(check_gradients(input, Mode::evaluation));
   if (input.model.weights.empty()) report.items.push_back(check_initial_loss(input));
   report.items.push_back(check_all_learn(input));
   report.later_token = {see_later_token(input, Mode::training), see_later_token(input, Mode::evaluation)};
@@ -126,7 +126,7 @@ CheckReport run_checks(const CheckInput& input) {
   report.other_samples = {see_other_samples(input, Mode::training), see_other_samples(input, Mode::evaluation)};
   report.items.push_back(independence_item(Mode::training, report.other_samples.training));
   report.items.push_back(independence_item(Mode::evaluation, report.other_samples.evaluation));
-  if (spec.reduce != Reduce::nothing) report.invariance = measure_invariance(input.model.config);
+  if (input.model.config.norm != NormKind::none) report.invariance = measure_invariance(input.model.config);
   return report;
 }
 
@@ -138,14 +138,14 @@ namespace {
 // Below rounding of doubles: did not move.
 std::string moved_text(double movement) { return movement < 1e-12 ? "0" : significant(movement, 2); }
 
-Json json_of(const SightInModes& sight) {
-  const auto one = [](const Sight& in) {
+Json json_of(const LeakInModes& leak) {
+  const auto one = [](const Leak& in) {
     return Json::object({{"seen", static_cast<bool>(in)},
                          {"first", in ? Json(in.place) : Json()},
                          {"op", in ? Json(in.op) : Json()},
                          {"largest_change", in.largest_change}});
   };
-  return Json::object({{"training", one(sight.training)}, {"evaluation", one(sight.evaluation)}});
+  return Json::object({{"training", one(leak.training)}, {"evaluation", one(leak.evaluation)}});
 }
 
 }  // namespace

@@ -9,12 +9,12 @@ namespace normlab::inline f64 {
 // Each parameter tensor along a random direction, by differences of fourth order, on a corner of the batch.
 CheckItem check_gradients(const CheckInput& input, Mode mode);
 
-// check_sight.cpp
+// check_leaks.cpp
 // Position of the token that is changed in the first sample; nothing where it has no earlier one.
 std::optional<Index> changed_position(const Batch& batch);
-Sight see_later_token(const CheckInput& input, Mode mode);
+Leak see_later_token(const CheckInput& input, Mode mode);
 // The other samples replaced, and taken away.
-Sight see_other_samples(const CheckInput& input, Mode mode);
+Leak see_other_samples(const CheckInput& input, Mode mode);
 
 // check_norm.cpp
 std::vector<InvarianceRow> measure_invariance(const ModelConfig& config);

@@ -188,12 +188,12 @@ std::string text_of(const Curvature& c) {
                          ")\n  sharpness, the Hessian's largest eigenvalue   ", shown(c.sharpness), '\n');
   if (c.preconditioned) out += text("  preconditioned by Adam's second moment        ", shown(*c.preconditioned), '\n');
   out += text("  training is stable where the ", c.preconditioned ? "latter" : "former", " is below      ",
-              significant(c.stable_below, 3), "\n  along -gradient, 1/2 to 4 lr: loss ", significant(c.loss_low, 3),
-              " to ", significant(c.loss_high, 3), " (now ", significant(c.loss, 3), "), gradient moves by ",
+              significant(c.stable_below, 3), "\n  along -gradient, 1/2 to 4 lr: loss ", significant(c.loss_low, 5),
+              " to ", significant(c.loss_high, 5), " (now ", significant(c.loss, 5), "), gradient moves by ",
               significant(c.change_low, 3), " to ", significant(c.change_high, 3), " (its norm is ",
               significant(c.gradient_norm, 3), "),\n  effective smoothness ", significant(c.effective_smoothness, 3),
               "\n  how the layers below move a layer's gradient (cosine of before and after):");
-  for (const CovariateShift& shift : c.shifts) out += text(' ', shift.layer, ' ', fixed(shift.cosine, 3));
+  for (const CovariateShift& shift : c.shifts) out += text(' ', shift.layer, ' ', fixed(shift.cosine, 4));
   return out + "\n";
 }
 

@@ -122,6 +122,19 @@ double Inspection::grad_norm(std::string_view parameter) const {
   return found == parameters.end() ? 0 : found->grad_norm;
 }
 
+std::vector<std::string> Inspection::matrices() const {
+  constexpr std::string_view kPrefix = "blocks.0.", kSuffix = ".weight";
+  std::vector<std::string> names;
+  for (const ParameterFigures& parameter : parameters)
+    if (parameter.name.starts_with(kPrefix) && parameter.shape.rank() == 2)
+      names.push_back(parameter.name.substr(kPrefix.size(), parameter.name.size() - kPrefix.size() - kSuffix.size()));
+  return names;
+}
+
+double Inspection::matrix_gradient(std::size_t block, std::string_view matrix) const {
+  return grad_norm(text("blocks.", block, '.', matrix, ".weight"));
+}
+
 Inspection inspect_model(const Gpt& model, const Batch& batch) {
   std::vector<std::vector<Real>> buffers;
   for (const Named& buffer : model.store().buffers())

@@ -73,9 +73,9 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
         save_checkpoint(path, config, data.tokenizer(), data.facts().hash, state, model, optimizer);
         return true;
       });
-  // Batch statistics tie the samples of a part together: its gradient is no mean over them.
-  GradientWatch gradient_watch(state.gradient,
-                               config.train.grad_accumulation > 1 && !spec_of(config.model.norm).running);
+  // Batch statistics, which have running averages, tie the samples of a part together: its gradient is no mean over
+  // them.
+  GradientWatch gradient_watch(state.gradient, config.train.grad_accumulation > 1 && model.store().buffers().empty());
   std::vector<Observer*> observers{&gradient_watch};
   std::optional<LayersLog> layers;
   if (config.log.layers_every > 0)

@@ -23,7 +23,7 @@ std::string decay_line(const ParameterStore& store, double weight_decay) {
               " tensors of rank 2, none on the other ", store.parameter_count() - decayed, " (gains, biases)");
 }
 
-std::string warnings_of(const RunConfig& config, const DataFacts& data) {
+std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has_running_averages) {
   std::string out;
   if (config.optimizer.name == OptimizerKind::adamw && config.optimizer.lr > 1)
     out +=
@@ -33,6 +33,8 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
   if (spec_of(config.model.norm).running)
     out +=
         "\nnote: batch norm sees later positions and other samples while it trains; evaluation uses running averages";
+  if (config.train.grad_accumulation > 1 && has_running_averages)
+    out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
       static_cast<double>(config.train.steps) *
       static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length) /
@@ -68,7 +70,7 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
-  out += warnings_of(config, data);
+  out += warnings_of(config, data, !model.store().buffers().empty());
   if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);
   return out;
 }

@@ -19,13 +19,13 @@ struct CheckItem {
 };
 
 // What changed in the first sample of a batch where nothing should have.
-struct Sight {
+struct Leak {
   std::string place, op;      // the first op whose result changed, in the order of the forward; empty: nothing did
   double largest_change = 0;  // of the logits concerned
   explicit operator bool() const { return !place.empty(); }
 };
-struct SightInModes {
-  Sight training, evaluation;
+struct LeakInModes {
+  Leak training, evaluation;
 };
 
 // How far a norm's output moves when its input is changed: the root mean square of the difference over that of the
@@ -37,8 +37,8 @@ struct InvarianceRow {
 
 struct CheckReport {
   std::vector<CheckItem> items;
-  SightInModes later_token;               // what earlier outputs see of a changed later token
-  SightInModes other_samples;             // what the first sample sees of the others
+  LeakInModes later_token;                // what earlier outputs see of a changed later token
+  LeakInModes other_samples;              // what the first sample sees of the others
   std::vector<InvarianceRow> invariance;  // empty without a norm
   bool failed() const;
 };

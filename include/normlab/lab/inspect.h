@@ -39,6 +39,8 @@ struct Inspection {
   std::vector<NormFigures> norms;
 
   double grad_norm(std::string_view parameter) const;  // 0 when there is none of that name
+  std::vector<std::string> matrices() const;           // of a block: attn.qkv attn.out mlp.up (mlp.gate) mlp.down
+  double matrix_gradient(std::size_t block, std::string_view matrix) const;
 };
 
 // One forward and backward in training mode; running averages are left as they were.

@@ -32,9 +32,9 @@ std::vector<OpResult> first_sample(const CheckInput& input, const Batch& batch, 
 }
 
 // Over the first `positions` positions.
-Sight compare(const std::vector<OpResult>& before, const std::vector<OpResult>& after, Index positions, Index time) {
+Leak compare(const std::vector<OpResult>& before, const std::vector<OpResult>& after, Index positions, Index time) {
   check(before.size() == after.size(), "check: two passes of one model differ in their ops");
-  Sight sight;
+  Leak leak;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::size_t count =
         before[i].values.size() / static_cast<std::size_t>(time) * static_cast<std::size_t>(positions);
@@ -42,10 +42,10 @@ Sight compare(const std::vector<OpResult>& before, const std::vector<OpResult>& 
     for (std::size_t j = 0; j < count; ++j)
       if (before[i].values[j] != after[i].values[j])
         change = std::max(change, std::fabs(before[i].values[j] - after[i].values[j]));
-    if (change > 0 && !sight) sight.place = before[i].place, sight.op = before[i].op;
-    if (i + 1 == before.size()) sight.largest_change = change;  // the logits come last
+    if (change > 0 && !leak) leak.place = before[i].place, leak.op = before[i].op;
+    if (i + 1 == before.size()) leak.largest_change = change;  // the logits come last
   }
-  return sight;
+  return leak;
 }
 
 Index real_positions(const Batch& batch) {
@@ -59,7 +59,7 @@ std::optional<Index> changed_position(const Batch& batch) {
   return length < 2 ? std::nullopt : std::optional(std::max<Index>(1, length * 5 / 8));  // token 20 of 32
 }
 
-Sight see_later_token(const CheckInput& input, Mode mode) {
+Leak see_later_token(const CheckInput& input, Mode mode) {
   const auto position = changed_position(input.batch);
   if (!position) return {};
   Batch changed = input.batch;
@@ -69,7 +69,7 @@ Sight see_later_token(const CheckInput& input, Mode mode) {
                  input.batch.time);
 }
 
-Sight see_other_samples(const CheckInput& input, Mode mode) {
+Leak see_other_samples(const CheckInput& input, Mode mode) {
   Batch changed = input.other, alone = input.batch;
   const auto take_first = [&](const auto& from, auto& to) {
     if (!from.empty()) std::copy(from.begin(), from.begin() + input.batch.time, to.begin());
@@ -81,7 +81,7 @@ Sight see_other_samples(const CheckInput& input, Mode mode) {
   if (!alone.valid.empty()) alone.valid.resize(static_cast<std::size_t>(alone.time));
   const std::vector<OpResult> company = first_sample(input, input.batch, mode);
   const Index positions = real_positions(input.batch);
-  const Sight others = compare(company, first_sample(input, changed, mode), positions, input.batch.time);
+  const Leak others = compare(company, first_sample(input, changed, mode), positions, input.batch.time);
   return others ? others : compare(company, first_sample(input, alone, mode), positions, input.batch.time);
 }
 
