@@ -6,8 +6,6 @@
 namespace normlab {
 namespace {
 
-using Numbers = std::vector<Real>;
-
 Numbers uniform_numbers(Index n, std::string_view stream) {
   const Random random(1, stream);
   Numbers out(static_cast<std::size_t>(n));
@@ -36,6 +34,13 @@ struct NormCase {
   double forward_operations, backward_operations;
 };
 
+// How many tensors of [rows, channels] must pass by, read or written. A row's statistics come while it is at hand: x
+// and y forward; x, dy and dx backward. A channel's come first: x again; x and dy again.
+struct NormTraffic {
+  double forward_tensors, backward_tensors;
+};
+NormTraffic traffic_of(kernels::NormView v) { return v.inner == 1 ? NormTraffic{2, 3} : NormTraffic{3, 5}; }
+
 void add_norm(Json& entries, Effort effort, const Json& peak, const NormCase& norm, Index rows, double copy_rate) {
   const Index channels = norm.view.channels, size = rows * channels, groups = norm.view.groups();
   const Numbers x = uniform_numbers(size, "x"), dy = uniform_numbers(size, "dy"),
@@ -54,12 +59,12 @@ void add_norm(Json& entries, Effort effort, const Json& peak, const NormCase& no
   };
   add(".forward",
       time_runs(effort, [&] { kernels::normalize_forward(norm.view, rule, {}, x, gain, bias, y, mean, rstd); }),
-      norm.forward_operations, 2);
+      norm.forward_operations, traffic_of(norm.view).forward_tensors);
   add(".backward",
       time_runs(
           effort,
           [&] { kernels::normalize_backward(norm.view, rule, {}, x, gain, mean, rstd, dy, {dx}, {dgain}, {dbias}); }),
-      norm.backward_operations, 3);
+      norm.backward_operations, traffic_of(norm.view).backward_tensors);
 }
 
 }  // namespace
