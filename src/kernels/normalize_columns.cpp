@@ -156,13 +156,14 @@ void write_columns(Index count, Index stride, Index width, const Real* x, const 
   });
 }
 
-// Sums of dy and dy (x - mean) over each chunk of all rows, padded ones too.
-void column_gradient_sums(const Columns& columns, const Tile& tile, const Backward& b, const Partials& partials) {
+// Sums of dy and dy (x - mean) over each chunk.
+void column_gradient_sums(const Columns& columns, const Tile& tile, const Backward& b, Mask mask,
+                          const Partials& partials) {
   Real *plain = partials.first(tile), *times_x = partials.second(tile);
   const Real* mean = b.mean.data() + tile.group;
   partials.clear(tile);
   const Index stride = columns.view.inner, width = tile.width;
-  columns.real_rows(tile, Mask{}, [&](auto rows, Index at) {
+  columns.real_rows(tile, mask, [&](auto rows, Index at) {
     constexpr int kRows = decltype(rows)::value;
     const Real *x = b.x + at, *dy = b.dy + at;
     for_lanes(0, width, [&](Index i, auto n) {
@@ -177,6 +178,19 @@ void column_gradient_sums(const Columns& columns, const Tile& tile, const Backwa
       store(plain + i, load(plain + i, n) + total, n);
       store(times_x + i, load(times_x + i, n) + total_x, n);
     });
+  });
+}
+
+// f(group, its real rows, sum of dy, sum of dy (x - mean)) for every group, the sums over the rows real in `mask`.
+template <class F>
+void for_gradient_sums(const Columns& columns, const Backward& b, Mask mask, const F& f) {
+  const Partials partials(columns);
+  columns.for_tiles(6, [&](const Tile& tile) { column_gradient_sums(columns, tile, b, mask, partials); });
+  columns.for_panels(4, [&](const Tile& panel) {
+    double plain[kTileColumns], times_x[kTileColumns];
+    partials.sum_up(panel, plain, times_x);
+    const auto real = columns.real_rows_of(panel, b.mask);
+    for (Index i = 0; i < panel.width; ++i) f(panel.group + i, real.count, plain[i], times_x[i]);
   });
 }
 
@@ -246,27 +260,20 @@ void forward_columns(NormView v, NormRule rule, Mask mask, In x, In gain, In bia
 void backward_columns(NormView v, const Backward& b, In gain) {
   const Columns columns(v);
   const Affine affine(v.channels, gain, {});
-  const Partials partials(columns);
-  columns.for_tiles(6, [&](const Tile& tile) { column_gradient_sums(columns, tile, b, partials); });
   // [5, groups]: what dgain and dbias sum, and the line of dx
   const Scratch results(5 * v.groups());
   Real *for_gain = results.data(), *for_bias = for_gain + v.groups(), *scale = for_bias + v.groups(),
        *slope = scale + v.groups(), *offset = slope + v.groups();
-  columns.for_panels(4, [&](const Tile& panel) {
-    double plain[kTileColumns], times_x[kTileColumns];
-    partials.sum_up(panel, plain, times_x);
-    const Index count = columns.real_rows_of(panel, b.mask).count;
-    const double inverse = count > 0 ? 1 / static_cast<double>(count) : 0;
-    for (Index i = 0; i < panel.width; ++i) {
-      const Index g = panel.group + i;
-      const double r = static_cast<double>(b.rstd[static_cast<std::size_t>(g)]);
-      const double factor = r * static_cast<double>(affine.gain[panel.channel + i]);
-      for_gain[g] = static_cast<Real>(times_x[i] * r);
-      for_bias[g] = static_cast<Real>(plain[i]);
-      scale[g] = static_cast<Real>(factor);
-      slope[g] = static_cast<Real>(-factor * (times_x[i] * r * inverse) * r);
-      offset[g] = static_cast<Real>(b.rule.centred ? -factor * (plain[i] * inverse) : 0);
-    }
+  // All rows, padded ones too: each was normalised and may have a gradient.
+  for_gradient_sums(columns, b, Mask{}, [&](Index g, Index real, double plain, double times_x) {
+    const double inverse = real > 0 ? 1 / static_cast<double>(real) : 0;
+    const double r = static_cast<double>(b.rstd[static_cast<std::size_t>(g)]);
+    const double factor = r * static_cast<double>(affine.gain[g % v.channels]);
+    for_gain[g] = static_cast<Real>(times_x * r);
+    for_bias[g] = static_cast<Real>(plain);
+    scale[g] = static_cast<Real>(factor);
+    slope[g] = static_cast<Real>(-factor * (times_x * r * inverse) * r);
+    offset[g] = static_cast<Real>(b.rule.centred ? -factor * (plain * inverse) : 0);
   });
   if (b.dx)
     columns.for_tiles(6, [&](const Tile& tile) {
@@ -276,41 +283,80 @@ void backward_columns(NormView v, const Backward& b, In gain) {
   add_up(for_bias, v.groups() / v.channels, v.channels, b.dbias);
 }
 
-void normalize_by_forward(Index channels, In x, In gain, In bias, In mean, In rstd, Out y) {
-  const Affine affine(channels, gain, bias);
-  Columns({1, static_cast<Index>(x.size()) / channels, channels, channels}).for_tiles(2, [&](const Tile& tile) {
-    write_columns(tile.rows, channels, tile.width, x.data() + tile.first, mean.data() + tile.group,
+void normalize_by_forward(NormView v, In x, In gain, In bias, In mean, In rstd, Out y) {
+  const Affine affine(v.channels, gain, bias);
+  Columns(v).for_tiles(2, [&](const Tile& tile) {
+    write_columns(tile.rows, v.inner, tile.width, x.data() + tile.first, mean.data() + tile.group,
                   rstd.data() + tile.group, affine.gain + tile.channel, affine.bias + tile.channel,
                   y.data() + tile.first);
   });
 }
 
-void normalize_by_backward(Index channels, In x, In gain, In mean, In rstd, In dy, Grad dx, Grad dgain, Grad dbias) {
-  const Columns columns({1, static_cast<Index>(x.size()) / channels, channels, channels});
-  const Affine affine(channels, gain, {});
-  const Backward b{NormRule{}, Mask{}, x.data(), dy.data(), mean, rstd, dx, dgain, dbias};
+void normalize_by_backward(NormView v, In x, In gain, In mean, In rstd, In dy, Grad dx, Grad dgain, Grad dbias) {
+  const Columns columns(v);
+  const Affine affine(v.channels, gain, {});
   if (dx)
     columns.for_tiles(3, [&](const Tile& tile) {
       for (Index r = 0; r < tile.rows; ++r)
         for_lanes(0, tile.width, [&](Index i, auto n) {
-          const Index at = tile.first + r * channels + i, c = tile.channel + i;
-          put(dx, at, load(dy.data() + at, n) * (load(affine.gain + c, n) * load(rstd.data() + c, n)), n);
+          const Index at = tile.first + r * v.inner + i;
+          const Lanes scale = load(affine.gain + tile.channel + i, n) * load(rstd.data() + tile.group + i, n);
+          put(dx, at, load(dy.data() + at, n) * scale, n);
         });
     });
   if (!dgain && !dbias) return;
-  const Partials partials(columns);
-  columns.for_tiles(6, [&](const Tile& tile) { column_gradient_sums(columns, tile, b, partials); });
-  const Scratch results(2 * channels);  // [2, C]
-  Real *for_gain = results.data(), *for_bias = for_gain + channels;
-  columns.for_panels(4, [&](const Tile& panel) {
-    double plain[kTileColumns], times_x[kTileColumns];
-    partials.sum_up(panel, plain, times_x);
-    for (Index i = 0; i < panel.width; ++i) {
-      const Index c = panel.channel + i;
-      for_gain[c] = static_cast<Real>(times_x[i] * static_cast<double>(rstd[static_cast<std::size_t>(c)]));
-      for_bias[c] = static_cast<Real>(plain[i]);
-    }
+  const Backward b{NormRule{}, Mask{}, x.data(), dy.data(), mean, rstd, dx, dgain, dbias};
+  const Scratch results(2 * v.groups());  // [2, groups]
+  Real *for_gain = results.data(), *for_bias = for_gain + v.groups();
+  for_gradient_sums(columns, b, Mask{}, [&](Index g, Index, double plain, double times_x) {
+    for_gain[g] = static_cast<Real>(times_x * static_cast<double>(rstd[static_cast<std::size_t>(g)]));
+    for_bias[g] = static_cast<Real>(plain);
   });
+  add_up(for_gain, v.groups() / v.channels, v.channels, dgain);
+  add_up(for_bias, v.groups() / v.channels, v.channels, dbias);
+}
+
+void mean_square(Index channels, Mask mask, In x, Out square) {
+  const Columns columns({1, static_cast<Index>(x.size()) / channels, channels, channels});
+  const Affine affine(channels, {}, {});
+  const Partials partials(columns);
+  columns.for_tiles(
+      4, [&](const Tile& tile) { column_sums(columns, tile, mask, x.data(), affine.zeros + tile.channel, partials); });
+  columns.for_panels(4, [&](const Tile& panel) {
+    double plain[kTileColumns], squared[kTileColumns];
+    partials.sum_up(panel, plain, squared);
+    const double count = static_cast<double>(std::max<Index>(1, columns.real_rows_of(panel, mask).count));
+    for (Index i = 0; i < panel.width; ++i)
+      square[static_cast<std::size_t>(panel.group + i)] = static_cast<Real>(squared[i] / count);
+  });
+}
+
+void power_backward(Index channels, Mask mask, In x, In gain, In rstd, In projection, In dy, Grad dx, Grad dgain,
+                    Grad dbias, Out mean_gz) {
+  const Columns columns({1, static_cast<Index>(x.size()) / channels, channels, channels});
+  const Affine affine(channels, gain, {});
+  const In no_mean(affine.zeros, static_cast<std::size_t>(channels));
+  const Backward b{NormRule{}, mask, x.data(), dy.data(), no_mean, rstd, dx, dgain, dbias};
+  const Scratch results(4 * channels);  // [4, C]: what dgain and dbias sum, and the line of dx
+  Real *for_gain = results.data(), *for_bias = for_gain + channels, *scale = for_bias + channels,
+       *slope = scale + channels;
+  for_gradient_sums(columns, b, mask, [&](Index c, Index real, double, double times_x) {
+    const auto at = static_cast<std::size_t>(c);
+    const double r = static_cast<double>(rstd[at]), factor = r * static_cast<double>(affine.gain[c]);
+    mean_gz[at] = static_cast<Real>(factor * times_x / static_cast<double>(std::max<Index>(1, real)));
+    scale[c] = static_cast<Real>(factor);
+    slope[c] = static_cast<Real>(-static_cast<double>(projection[at]) * r * r);
+  });
+  for_gradient_sums(columns, b, Mask{}, [&](Index c, Index, double plain, double times_x) {
+    for_gain[c] = static_cast<Real>(times_x * static_cast<double>(rstd[static_cast<std::size_t>(c)]));
+    for_bias[c] = static_cast<Real>(plain);
+  });
+  Backward all = b;
+  all.mask = Mask{};
+  if (dx)
+    columns.for_tiles(6, [&](const Tile& tile) {
+      write_column_dx(columns, tile, all, {scale + tile.group, slope + tile.group, affine.zeros + tile.group});
+    });
   add_up(for_gain, 1, channels, dgain);
   add_up(for_bias, 1, channels, dbias);
 }

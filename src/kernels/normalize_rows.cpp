@@ -81,7 +81,9 @@ template <int kRows>
 RowStatistics<kRows> statistics_of(const RowSums<kRows>& sums, Index length, NormRule rule) {
   const Real inverse = Real(1) / static_cast<Real>(length), eps = static_cast<Real>(rule.eps);
   const Four middle = sums.plain * inverse, square = sums.squared * inverse, variance = square - middle * middle;
-  const Four rstd = 1 / sqrt((rule.centred ? (variance < 0 ? Four{} : variance) : square) + eps);
+  const Four radicand = (rule.centred ? (variance < 0 ? Four{} : variance) : square) + eps;
+  const Four size = sqrt(sums.squared), least = Four{} + eps;
+  const Four rstd = 1 / (rule.divisor == Divisor::length ? (size < least ? least : size) : sqrt(radicand));
   RowStatistics<kRows> s;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -174,12 +176,15 @@ void write_padded_dx(const Rows& rows, Index at, const Backward& b, Real rstd, c
             [&](Index i, auto n) { put(b.dx, at + i, load(b.dy + at + i, n) * (load(gain + i, n) * rstd), n); });
 }
 
-// dx = rstd g - rstd mean(g) - (x - mean) rstd^2 mean(g x_hat), the means from sums over so many real elements.
+// dx = rstd g - rstd mean(g) - (x - mean) rstd^2 mean(g x_hat), the means from sums over so many real elements; the
+// sums themselves where the divisor is the length.
 template <int kRows>
 [[gnu::always_inline]] inline void write_dx(const Rows& rows, Index row, Index channel, const Backward& b,
                                             const RowStatistics<kRows>& s, const GradientSums& sums, Index elements,
                                             const Real* gain) {
-  const Real inverse = elements > 0 ? Real(1) / static_cast<Real>(elements) : Real(0);
+  const bool by_length = b.rule.divisor == Divisor::length;
+  const Real inverse = by_length ? 1 : elements > 0 ? Real(1) / static_cast<Real>(elements) : Real(0);
+  const Real constant = by_length ? 1 / static_cast<Real>(b.rule.eps) : -1;  // rstd where it does not depend on x
   const Index stride = rows.channels, length = rows.length, at = row * stride + channel;
   if (!is_real(b.mask, row)) return write_padded_dx(rows, at, b, s.rstd[0][0], gain);
   const Real *x = b.x + at, *dy = b.dy + at;
@@ -189,6 +194,7 @@ template <int kRows>
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     slope[r] = -(broadcast(mean_gx[r]) * s.rstd[r]) * s.rstd[r] * s.rstd[r];
+    if (s.rstd[r][0] == constant) slope[r] = Lanes{};
     offset[r] = b.rule.centred ? -s.rstd[r] * broadcast(mean_g[r]) : Lanes{};
   }
   for_lanes(0, length, [&](Index i, auto n) {
