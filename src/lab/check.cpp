@@ -111,22 +111,43 @@ CheckItem independence_item(Mode mode, const Leak& leak) {
   return item;
 }
 
+CheckItem power_warmup_item(const CheckInput& input, const Leak& leak) {
+  return {
+      "causality, power's warm-up", CheckItem::Status::warning,
+      text("during the first ", input.model.config.norm_warmup_steps,
+           " training passes (model.norm_warmup_steps) a token sees later ones and other samples; the largest change "
+           "of an earlier logit is ",
+           significant(leak.largest_change, 3))};
+}
+
+constexpr Index kForever = 1000000000;
+
 }  // namespace
 
 CheckReport run_checks(const CheckInput& input) {
   CheckReport report;
-  const bool has_running_averages = !Gpt(input.model.config, input.model.vocab_size, 0).store().buffers().empty();
-  report.items.push_back(check_gradients(input, Mode::training));
-  if (has_running_averages) report.items.push_back(check_gradients(input, Mode::evaluation));
+  // PowerNorm looks at the batch during its warm-up, whose gradient is the loss's; after it, at running averages.
+  const bool is_power = norm_of(input.model.config) == NormKind::power;
+  CheckInput warming = input, steady = input;
+  if (is_power) {
+    warming.model.config.norm_warmup_steps = kForever;
+    steady.model.config.norm_warmup_steps = 0;
+  }
+  report.items.push_back(check_gradients(warming, Mode::training));
+  if (!Gpt(input.model.config, input.model.vocab_size, 0).store().buffers().empty())
+    report.items.push_back(check_gradients(input, Mode::evaluation));
+  if (is_power) report.items.push_back(check_power_backward(input.model.config));
   if (input.model.weights.empty()) report.items.push_back(check_initial_loss(input));
-  report.items.push_back(check_all_learn(input));
-  report.later_token = {see_later_token(input, Mode::training), see_later_token(input, Mode::evaluation)};
+  report.items.push_back(check_all_learn(warming));
+  report.later_token = {see_later_token(steady, Mode::training), see_later_token(steady, Mode::evaluation)};
   report.items.push_back(causality_item(input, Mode::training, report.later_token.training));
   report.items.push_back(causality_item(input, Mode::evaluation, report.later_token.evaluation));
-  report.other_samples = {see_other_samples(input, Mode::training), see_other_samples(input, Mode::evaluation)};
+  report.other_samples = {see_other_samples(steady, Mode::training), see_other_samples(steady, Mode::evaluation)};
   report.items.push_back(independence_item(Mode::training, report.other_samples.training));
   report.items.push_back(independence_item(Mode::evaluation, report.other_samples.evaluation));
-  if (input.model.config.norm != NormKind::none) report.invariance = measure_invariance(input.model.config);
+  if (is_power && input.model.config.norm_warmup_steps > 0)
+    report.items.push_back(power_warmup_item(input, see_later_token(warming, Mode::training)));
+  if (norm_of(input.model.config) != NormKind::none) report.invariance = measure_invariance(steady.model.config);
   return report;
 }
 

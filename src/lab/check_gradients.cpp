@@ -9,7 +9,7 @@ namespace normlab::inline f64 {
 namespace {
 
 // Rows and positions that the differences are taken on: enough for every parameter to matter.
-constexpr Index kRows = 2, kTime = 32;
+constexpr Index kRows = 4, kTime = 16;
 
 Batch corner_of(const Batch& batch) {
   Batch corner;

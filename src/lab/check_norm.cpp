@@ -98,4 +98,52 @@ std::vector<InvarianceRow> measure_invariance(const ModelConfig& config) {
   return rows;
 }
 
+// z = x / sqrt(P + eps), g = gain dy, t = g - n z; dx = t / sqrt(P + eps), dgain = sum dy z, and then
+// n <- n + m mean(t z).
+CheckItem check_power_backward(const ModelConfig& config) {
+  ModelConfig steady = config;
+  steady.norm = NormKind::power;
+  steady.norm_warmup_steps = 0;
+  ParameterStore store(1337);
+  const Norm norm(Scope(store) / "norm", steady);
+  const auto tensor = [&](const std::vector<Named>& from, const char* name) {
+    return std::ranges::find(from, text("norm.", name), &Named::name)->tensor.values();
+  };
+  const std::size_t channels = static_cast<std::size_t>(config.d_model), rows = kBatch * kTime;
+  const Values values = random_values(rows * channels, "input"), dy = random_values(rows * channels, "dy");
+  const Values P = random_values(channels, "running square"), n = random_values(channels, "running projection");
+  std::ranges::transform(P, tensor(store.buffers(), "running_square").begin(),
+                         [](Real value) { return value * value; });
+  std::ranges::copy(n, tensor(store.buffers(), "running_projection").begin());
+
+  const Tensor x = parameter_tensor(Shape{kBatch, kTime, config.d_model}), loss(Shape{});
+  std::ranges::copy(values, x.values().begin());
+  Pass pass;
+  pass.training = true;
+  const Tensor y = norm.forward(x, pass);
+  loss.values()[0] = 0;  // sum dy y; nobody reads it
+  backward(
+      record("weighted_sum", loss, {y}, [=](const Tensor&) { std::ranges::copy(dy, y.grad_sink().values.begin()); }));
+
+  const In gain = tensor(store.parameters(), "weight"), dgain = store.parameters()[0].tensor.grad();
+  double worst = 0;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double root = std::sqrt(P[c] * P[c] + config.norm_eps);
+    double gain_sum = 0, projection = 0;
+    for (std::size_t i = c; i < values.size(); i += channels) {
+      const double z = values[i] / root, t = gain[c] * dy[i] - n[c] * z;
+      worst = std::max(worst, std::fabs(x.grad()[i] - t / root) / (1 + std::fabs(t / root)));
+      gain_sum += dy[i] * z;
+      projection += t * z / static_cast<double>(rows);
+    }
+    worst = std::max(worst, std::fabs(dgain[c] - gain_sum) / (1 + std::fabs(gain_sum)));
+    const double expected = n[c] + config.norm_momentum * projection;
+    worst = std::max(worst, std::fabs(tensor(store.buffers(), "running_projection")[c] - expected));
+  }
+  CheckItem item{"gradients, power after its warm-up", CheckItem::Status::ok, ""};
+  item.detail = text("no derivative of the loss, but the paper's formula: largest error ", significant(worst, 2));
+  if (!(worst <= 1e-9)) item.status = CheckItem::Status::failed;  // sums of 64 doubles
+  return item;
+}
+
 }  // namespace normlab::inline f64

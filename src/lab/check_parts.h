@@ -18,5 +18,7 @@ Leak see_other_samples(const CheckInput& input, Mode mode);
 
 // check_norm.cpp
 std::vector<InvarianceRow> measure_invariance(const ModelConfig& config);
+// PowerNorm's backward after its warm-up is no derivative (Shen et al. 2020, algorithm 2); against its formula.
+CheckItem check_power_backward(const ModelConfig& config);
 
 }  // namespace normlab::inline f64

@@ -56,6 +56,32 @@ Entropy head_entropy(In rows, Mask mask, std::size_t time, std::size_t channels,
   return entropy;
 }
 
+// Which elements of x [B, T, C] share a statistic of a norm. One that has none (dyt) is looked at token by token.
+struct StatisticGroups {
+  Reduce reduce;
+  Index batch, time, channels, group_width;
+
+  Index count() const { return of(batch - 1, time - 1, channels - 1) + 1; }
+  Index of(Index b, Index t, Index c) const {
+    switch (reduce) {
+      case Reduce::channel_group:
+        return (b * time + t) * (channels / group_width) + c / group_width;
+      case Reduce::time:
+        return b * channels + c;
+      case Reduce::time_and_channels:
+        return b;
+      case Reduce::batch:
+        return t * channels + c;
+      case Reduce::batch_and_time:
+        return c;
+      case Reduce::channels:
+      case Reduce::nothing:
+        break;
+    }
+    return b * time + t;
+  }
+};
+
 class InspectProbe : public BlockProbe {
  public:
   explicit InspectProbe(const ModelConfig& config)
@@ -82,19 +108,17 @@ class InspectProbe : public BlockProbe {
 
   void see_norm(const std::string& name, const Tensor& x, Mask mask) override {
     const NormSpec spec = spec_of(config_.norm);
-    const auto size_of = [&](const Moments& m) { return spec.centred ? m.deviation() : m.root_mean_square(); };
+    const StatisticGroups groups{spec.reduce, x.shape()[0], x.shape()[1], x.shape()[2],
+                                 x.shape()[2] / config_.norm_groups};
+    std::vector<Moments> of_group(static_cast<std::size_t>(groups.count()));
+    const In values = x.values();
+    for (Index row = 0; row < x.shape().rows(); ++row)
+      for (Index c = 0; c < groups.channels && is_real(mask, row); ++c)
+        of_group[static_cast<std::size_t>(groups.of(row / groups.time, row % groups.time, c))].add(
+            static_cast<double>(values[static_cast<std::size_t>(row * groups.channels + c)]));
     Moments sizes;
-    std::vector<Moments> by_channel(static_cast<std::size_t>(x.shape().last()));
-    for_real_rows(x, mask, [&](In row) {
-      Moments token;
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        token.add(static_cast<double>(row[c]));
-        by_channel[c].add(static_cast<double>(row[c]));
-      }
-      if (spec.reduce == Reduce::channel) sizes.add(size_of(token));
-    });
-    if (spec.reduce != Reduce::channel)
-      for (const Moments& channel : by_channel) sizes.add(size_of(channel));
+    for (const Moments& group : of_group)
+      if (group.count > 0) sizes.add(spec.centred ? group.deviation() : group.root_mean_square());
     norms.push_back({name, sizes.mean(), sizes.mean() > 0 ? sizes.deviation() / sizes.mean() : 0});
   }
 

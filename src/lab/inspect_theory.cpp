@@ -10,7 +10,7 @@ namespace {
 
 // The stream runs unnormalised from the embedding to a norm before the head.
 bool normalised_at_end(const ModelConfig& config) {
-  return config.norm != NormKind::none && slots_of(config.placement).before_head;
+  return norm_of(config) != NormKind::none && slots_of(config.placement).before_head;
 }
 
 // The slope of the least-squares line through (ln n_layers, ln value).

@@ -19,8 +19,9 @@ struct ParameterFigures {
   double grad_norm = 0, norm = 0;
 };
 
-// The statistics that a norm divides by: the deviation (of rms, the root mean square) of each token's channels, or, for
-// a norm whose statistics run over tokens, of each channel's tokens.
+// The statistics that a norm divides by: the deviation (without centring, the root mean square) of each group of
+// elements that it takes one of, as each token's channels or each channel's tokens; of dyt, which has none, of each
+// token.
 struct NormFigures {
   std::string name;
   double deviation = 0;  // their mean
