@@ -53,8 +53,8 @@ class Words {
 };
 
 // The commands, each in the file of its name.
-extern const Command train_command, eval_command, sample_command, verify_command, data_command, bench_command;
-extern const Command sweep_command, reproduce_command, report_command, diff_command;
+extern const Command train_command, eval_command, sample_command, inspect_command, check_command, sweep_command,
+    reproduce_command, report_command, diff_command, verify_command, data_command, bench_command;
 
 // From here on SIGINT and SIGTERM set the flag to their number, and a second one ends the program at once.
 const volatile std::sig_atomic_t& watch_signals();

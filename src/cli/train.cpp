@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/lab/curvature_log.h"
 #include "normlab/lab/report.h"
 #include "normlab/train/run.h"
 
@@ -55,6 +56,7 @@ int run(const Words& words) {
   options.interrupted = &watch_signals();
   options.report = write_run_report;
   options.program = words.program;
+  options.watch = curvature_log;
   Terminal terminal = Terminal::standard_error();
   const RunResult result = train(words, options, terminal);
   print(result.summary);

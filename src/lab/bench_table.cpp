@@ -58,7 +58,8 @@ std::vector<Column> columns_of(std::string_view section) {
     columns.insert(columns.end(), {{"GFLOP/s", "gflops", tenths}, {"of peak", "share_of_peak", percent}});
   if (section == "kernels")
     columns.insert(columns.end(), {{"GB/s", "gb_per_s", tenths}, {"of copy", "share_of_copy", percent}});
-  if (section == "steps") columns.push_back({"peak MB", "peak_rss_mb", whole});
+  if (section == "steps")
+    columns.insert(columns.end(), {{"peak MB", "peak_rss_mb", whole}, {"instruments", "instruments_share", percent}});
   if (section == "sample")
     columns.insert(columns.end(), {{"parameters MB", "parameter_mb", tenths},
                                    {"tokens/s that memory allows", "tokens_per_s_by_memory", whole}});

@@ -4,23 +4,27 @@
 #include <cmath>
 
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/run.h"
 
 namespace normlab {
 namespace {
 
 std::string unit(const DataConfig& data) { return data.tokenizer == "char" ? "character" : "token"; }
 
-std::string equation_of(const ModelConfig& model) {
-  const std::string norm(model.norm == NormKind::none ? "" : config::to_string(model.norm));
-  switch (norm.empty() ? Placement::none : model.placement) {
-    case Placement::pre:
-      return text("x + f(", norm, "(x))");
-    case Placement::post:
-      return text(norm, "(x + f(x))");
-    case Placement::none:
-      return "x + f(x)";
-  }
-  __builtin_unreachable();
+// What the norm lets a position see that a causal model should not know.
+std::string leak_of(const ModelConfig& model) {
+  const NormSpec spec = spec_of(norm_of(model));
+  const Sight training = sight_in_training(spec);
+  if (!training) return {};
+  const char* what = training.later_positions && training.other_samples ? "later positions and other samples"
+                     : training.later_positions                         ? "later positions of its sample"
+                                                                        : "other samples";
+  std::string out = text("\nnote: with model.norm ", config::to_string(model.norm), " a position sees ", what);
+  if (sight_in_evaluation(spec)) return out + ", in evaluation too; sampling computes the whole window for each token";
+  if (spec.method == Method::power)
+    return out + text(" during the first ", model.norm_warmup_steps,
+                      " training passes (model.norm_warmup_steps); then, and in evaluation, it uses running averages");
+  return out + " in training; evaluation uses running averages";
 }
 
 std::string decay_line(const ParameterStore& store, double weight_decay) {
@@ -35,16 +39,16 @@ std::string decay_line(const ParameterStore& store, double weight_decay) {
               " tensors of rank 2, none on the other ", store.parameter_count() - decayed, " (gains, biases)");
 }
 
-std::string warnings_of(const RunConfig& config, const DataFacts& data) {
+std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has_running_averages) {
   std::string out;
   if (config.optimizer.name == OptimizerKind::adamw && config.optimizer.lr > 1)
     out +=
         text("\nwarning: optimizer.lr = ", config.optimizer.lr, " is far above what adamw trains with (1e-4 to 1e-2)");
   if (config.schedule.warmup_steps > config.train.steps)
     out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
-  if (spec_of(config.model.norm).running)
-    out +=
-        "\nnote: batch norm sees later positions and other samples while it trains; evaluation uses running averages";
+  out += leak_of(config.model);
+  if (config.train.grad_accumulation > 1 && has_running_averages)
+    out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
       static_cast<double>(config.train.steps) *
       static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length) /
@@ -53,6 +57,25 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
 }
 
 }  // namespace
+
+std::string equation_of(const ModelConfig& model) {
+  const std::string norm(config::to_string(model.norm));
+  switch (norm_of(model) == NormKind::none ? Placement::none : model.placement) {
+    case Placement::pre:
+      return text("x + f(", norm, "(x))");
+    case Placement::post:
+      return text(norm, "(x + f(x))");
+    case Placement::sandwich:
+      return text("x + ", norm, "(f(", norm, "(x)))");
+    case Placement::res_post:
+      return text("x + ", norm, "(f(x))");
+    case Placement::deepnorm:
+      return text(norm, "(", fixed(model.residual_scale(), 3), " x + f(x))");
+    case Placement::none:
+      return "x + f(x)";
+  }
+  __builtin_unreachable();
+}
 
 std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team) {
   const ModelConfig& m = config.model;
@@ -67,7 +90,7 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
-  out += warnings_of(config, data);
+  out += warnings_of(config, data, !model.store().buffers().empty());
   if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);
   return out;
 }
