@@ -22,6 +22,15 @@ program:  ## the program, build/normlab
 train: program  ## trains a small model and shows what it writes
 	@$(BUILD)/normlab train configs/tiny.yaml
 
+reproduce: program  ## the flagship: Post-LN needs warmup, Pre-LN does not; verdicts and a report
+	@$(BUILD)/normlab reproduce warmup
+
+report-check: program  ## screenshots of reports in a real browser (chromium), which must tell of no error
+	@$(BUILD)/normlab train configs/tiny.yaml train.steps=200 run.dir=$(BUILD)/report-check/run --force >/dev/null
+	@$(BUILD)/normlab sweep configs/claims/pre-faster.yaml train.steps=40 --seeds 2 run.dir=$(BUILD)/report-check/sweep \
+	  >/dev/null || [ $$? -eq 1 ]
+	@tests/report_check.sh $(BUILD)/report-check $(BUILD)/report-check/run/report.html $(BUILD)/report-check/sweep/report.html
+
 test:  ## every test; installs Catch2 where it is missing
 	@tests/install_catch2.sh $(BUILD)
 	@$(configure) -DNORMLAB_TESTS=ON
@@ -68,4 +77,4 @@ clean:  ## removes what was built
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program train test bench bench-torch format check layers sanitize clang readme clean help
+.PHONY: program train reproduce report-check test bench bench-torch format check layers sanitize clang readme clean help
