@@ -94,7 +94,7 @@ TEST_CASE("activations and their derivatives keep float's precision relative to 
   // 1 + erf cancels for z < 0: the error is absolute, about half a unit of 1 times z, and z is below 6 there.
   const auto check = [&](Activation act, bool derivative, auto exact) {
     const Worst worst = worst_error(
-        -20.0f, 20.0f, 997, [&](Lanes z) { return derivative ? activate_derivative(act, z) : activate(act, z); }, exact,
+        -20.0f, 20.0f, 997, [&](Lanes z) { return derivative ? activate_with_slope(act, z).slope : activate(act, z); }, exact,
         [](double right) { return std::fabs(right) + 1; });
     INFO("worst " << worst.error << " at " << worst.at);
     CHECK(worst.error < 6e-7);
@@ -104,9 +104,9 @@ TEST_CASE("activations and their derivatives keep float's precision relative to 
   check(Activation::gelu_tanh, false, [&](double z) { return 0.5 * z * (1 + tanh_of(z)); });
   check(Activation::gelu_tanh, true, tanh_slope);
   check(Activation::relu, false, [](double z) { return z > 0 ? z : 0; });
-  CHECK(first(activate_derivative(Activation::relu, broadcast(0))) == 0);
-  CHECK(first(activate_derivative(Activation::relu, broadcast(2))) == 1);
-  CHECK(first(activate_derivative(Activation::none, broadcast(2))) == 1);
+  CHECK(first(activate_with_slope(Activation::relu, broadcast(0)).slope) == 0);
+  CHECK(first(activate_with_slope(Activation::relu, broadcast(2)).slope) == 1);
+  CHECK(first(activate_with_slope(Activation::none, broadcast(2)).slope) == 1);
   CHECK(std::isnan(first(activate(Activation::relu, broadcast(std::numeric_limits<float>::quiet_NaN())))));
 }
 

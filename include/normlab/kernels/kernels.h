@@ -40,12 +40,13 @@ struct Dropout {
 
 namespace kernels {
 
-// ---- gemm.cpp, linear.cpp: y = act(z), z = x weight^T + bias -------------------------------------------------------
+// ---- gemm.cpp, linear.cpp: y = residual + act(z), z = x weight^T + bias --------------------------------------------
 struct LinearShape {
-  Index rows, in, out;  // x [rows, in], weight [out, in], bias [out], z and y [rows, out]
+  Index rows, in, out;  // x [rows, in], weight [out, in], bias [out], z, slope, residual and y [rows, out]
 };
-// bias may be empty. z may be empty (then only y is written); with Activation::none z must be empty.
-void linear_forward(LinearShape s, Activation act, In x, In weight, In bias, Out z, Out y);
+// slope takes act'(z), which the backward multiplies dy by. bias, slope and residual may be empty; slope must be with
+// Activation::none, and residual with any other.
+void linear_forward(LinearShape s, Activation act, In x, In weight, In bias, In residual, Out slope, Out y);
 // dx (+)= dz weight
 void linear_backward_input(LinearShape s, In dz, In weight, Grad dx);
 // dweight (+)= dz^T x;  dbias (+)= sum of dz over its rows
@@ -53,9 +54,8 @@ void linear_backward_weight(LinearShape s, In dz, In x, Grad dweight, Grad dbias
 
 // ---- pointwise.cpp -------------------------------------------------------------------------------------------------
 void add_forward(Real scale, In x, In f, Out y);                 // y = scale x + f
-void add_backward(Real scale, In dy, Grad dx, Grad df);          // dx (+)= scale dy;  df (+)= dy
-void activation_forward(Activation act, In z, Out y);            // y = act(z)
-void activation_backward(Activation act, In z, In dy, Grad dz);  // dz (+)= dy act'(z)
+void accumulate(Real scale, In dy, Grad dx);                     // dx (+)= scale dy
+void multiply(In factor, Out x);                                 // x = factor x
 void swiglu_forward(In gate, In up, Out y);                      // y = gate sigmoid(gate) up
 void swiglu_backward(In gate, In up, In dy, Grad dgate, Grad dup);
 void dropout_forward(Dropout drop, In x, Out y);

@@ -22,8 +22,10 @@ class Residual {
     const auto normed = [&](const std::optional<Norm>& norm, const Tensor& t) {
       return norm ? norm->forward(t, pass) : t;
     };
-    const Tensor output = branch_.forward(normed(before_branch_, x), pass);
-    if (pass.probe) pass.probe->see(site, block, output, pass.mask);
+    // The last product of the branch adds the residual, unless somebody wants to see what is added.
+    if (!pass.probe) return normed(after_residual_, branch_.forward(normed(before_branch_, x), x, pass));
+    const Tensor output = branch_.forward(normed(before_branch_, x), {}, pass);
+    pass.probe->see(site, block, output, pass.mask);
     return normed(after_residual_, ops::add(x, output));
   }
 

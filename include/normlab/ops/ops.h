@@ -9,6 +9,8 @@ namespace normlab::inline NORMLAB_REAL::ops {
 // linear.cpp
 // y = act(x weight^T + bias).  x [..., in], weight [out, in], bias [out] or empty -> [..., out]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation act = Activation::none);
+// residual + x weight^T + bias, in one pass; to the last bit what add(residual, linear(x, weight, bias)) gives.
+Tensor linear_onto(const Tensor& residual, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 // pointwise.cpp
 Tensor add(const Tensor& x, const Tensor& f, Real scale = 1);  // scale x + f, of one shape
