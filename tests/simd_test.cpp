@@ -94,8 +94,8 @@ TEST_CASE("activations and their derivatives keep float's precision relative to 
   // 1 + erf cancels for z < 0: the error is absolute, about half a unit of 1 times z, and z is below 6 there.
   const auto check = [&](Activation act, bool derivative, auto exact) {
     const Worst worst = worst_error(
-        -20.0f, 20.0f, 997, [&](Lanes z) { return derivative ? activate_with_slope(act, z).slope : activate(act, z); }, exact,
-        [](double right) { return std::fabs(right) + 1; });
+        -20.0f, 20.0f, 997, [&](Lanes z) { return derivative ? activate_with_slope(act, z).slope : activate(act, z); },
+        exact, [](double right) { return std::fabs(right) + 1; });
     INFO("worst " << worst.error << " at " << worst.at);
     CHECK(worst.error < 6e-7);
   };

@@ -106,8 +106,7 @@ void pack(const Lines& in, Real* out) {
     for (Index l = 0; l < whole; l += kPanel)
       for (Index k = first; k < end; ++k)
         std::memcpy(out + l * in.depth + k * kPanel, in.data + k * in.along + l, kPanel * sizeof(Real));
-    for (Index k = first; k < end; ++k)
-      std::copy_n(in.data + k * in.along + whole, rest, last + k * width);
+    for (Index k = first; k < end; ++k) std::copy_n(in.data + k * in.along + whole, rest, last + k * width);
   }
 }
 
@@ -245,8 +244,7 @@ void multiply_block(const Product& p, Range is, Range js, Range ks, Workspace& w
     const Range rows{i, std::min(is.end, i + kTileRows)};
     multiply_rows(p, rows, js, ks, packs_a ? work.a + (i - is.begin) * ks.size() : nullptr, work);
     if ((p.act == Activation::none && !p.residual) || ks.end < p.depth) continue;
-    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns)
-      finish_row(p, at, js.size());
+    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns) finish_row(p, at, js.size());
   }
 }
 

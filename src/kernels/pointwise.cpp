@@ -20,13 +20,13 @@ void add_forward(Real scale, In x, In f, Out y) {
 }
 
 void accumulate(Real scale, In dy, Grad dx) {
+  if (!dx) return;
   for_elements(dy.size(), 2, [&](Index i, auto n) { put(dx, i, scale * load(dy.data() + i, n), n); });
 }
 
 void multiply(In factor, Out x) {
-  for_elements(x.size(), 2, [&](Index i, auto n) {
-    store(x.data() + i, load(factor.data() + i, n) * load(x.data() + i, n), n);
-  });
+  for_elements(x.size(), 2,
+               [&](Index i, auto n) { store(x.data() + i, load(factor.data() + i, n) * load(x.data() + i, n), n); });
 }
 
 void swiglu_forward(In gate, In up, Out y) {

@@ -38,8 +38,8 @@ void train_step(const Gpt& model, Optimizer& optimizer, const OptimizerConfig& c
   model.store().clear_gradients();
   Pass pass;
   pass.training = true;
-  const Tensor logits = model.logits({batch.size_.batch, batch.size_.context}, batch.tokens, pass);
-  const Tensor loss = ops::cross_entropy(logits, batch.targets, Real(1) / static_cast<Real>(batch.tokens.size()));
+  const Tensor loss = model.loss({batch.size_.batch, batch.size_.context}, batch.tokens, batch.targets, pass,
+                                 Real(1) / static_cast<Real>(batch.tokens.size()));
   backward(loss);
   const double norm = gradient_norm(model.store());
   optimizer.step(step, config.lr, clip_coefficient(config.grad_clip, norm));

@@ -42,8 +42,8 @@ Tensor linear_onto(const Tensor& residual, const Tensor& x, const Tensor& weight
   Tensor y(result_shape(x, shape.out));
   check(residual.shape() == y.shape(), "linear_onto: a residual of ", y.shape(), " is required, got ",
         residual.shape());
-  kernels::linear_forward(shape, Activation::none, x.values(), weight.values(), values_or_none(bias),
-                          residual.values(), {}, y.values());
+  kernels::linear_forward(shape, Activation::none, x.values(), weight.values(), values_or_none(bias), residual.values(),
+                          {}, y.values());
   return record("linear", y, {residual, x, weight, bias}, [=](const Tensor& y) {
     linear_backward(shape, y.grad(), x, weight, bias);
     y.hand_grad_to(residual);

@@ -9,7 +9,7 @@ Tensor add(const Tensor& x, const Tensor& f, Real scale) {
   Tensor y(x.shape());
   kernels::add_forward(scale, x.values(), f.values(), y.values());
   return record("add", y, {x, f}, [=](const Tensor& y) {
-    if (const Grad dx = x.grad_sink()) kernels::accumulate(scale, y.grad(), dx);
+    kernels::accumulate(scale, y.grad(), x.grad_sink());
     y.hand_grad_to(f);
   });
 }

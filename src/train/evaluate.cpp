@@ -18,7 +18,7 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
     Pass pass;
     pass.mask = batch.valid;
     std::vector<Real> row_loss(batch.targets.size());
-    ops::cross_entropy(model.logits({batch.rows, batch.time}, batch.tokens, pass), batch.targets, 1, row_loss);
+    model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1, row_loss);
     for (std::size_t row = 0; row < row_loss.size(); ++row) {
       if (batch.targets[row] == kIgnore) continue;
       loss[row % loss.size()] += static_cast<double>(row_loss[row]);

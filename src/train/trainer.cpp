@@ -112,9 +112,8 @@ double Trainer::forward_backward(std::int64_t step, const Batches& batches, std:
   pass.dropout =
       Random(static_cast<std::uint64_t>(config_.seed), "dropout").sub(static_cast<std::uint64_t>(step)).sub(micro);
   pass.probe = probe;
-  const Tensor logits = model_.logits({batch.rows, batch.time}, batch.tokens, pass);
-  const Tensor loss =
-      ops::cross_entropy(logits, batch.targets, static_cast<Real>(1.0 / static_cast<double>(batches.targets)));
+  const Tensor loss = model_.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass,
+                                  static_cast<Real>(1.0 / static_cast<double>(batches.targets)));
   backward(loss);
   return static_cast<double>(loss.item());
 }

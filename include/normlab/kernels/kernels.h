@@ -53,10 +53,10 @@ void linear_backward_input(LinearShape s, In dz, In weight, Grad dx);
 void linear_backward_weight(LinearShape s, In dz, In x, Grad dweight, Grad dbias);
 
 // ---- pointwise.cpp -------------------------------------------------------------------------------------------------
-void add_forward(Real scale, In x, In f, Out y);                 // y = scale x + f
-void accumulate(Real scale, In dy, Grad dx);                     // dx (+)= scale dy
-void multiply(In factor, Out x);                                 // x = factor x
-void swiglu_forward(In gate, In up, Out y);                      // y = gate sigmoid(gate) up
+void add_forward(Real scale, In x, In f, Out y);  // y = scale x + f
+void accumulate(Real scale, In dy, Grad dx);      // dx (+)= scale dy
+void multiply(In factor, Out x);                  // x = factor x
+void swiglu_forward(In gate, In up, Out y);       // y = gate sigmoid(gate) up
 void swiglu_backward(In gate, In up, In dy, Grad dgate, Grad dup);
 void dropout_forward(Dropout drop, In x, Out y);
 void dropout_backward(Dropout drop, In dy, Grad dx);

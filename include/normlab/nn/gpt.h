@@ -58,6 +58,9 @@ class Gpt {
   Tensor logits(Shape batch_time, std::span<const std::int32_t> tokens, Pass& pass) const {
     return head(hidden(batch_time, tokens, pass));
   }
+  // ops::cross_entropy of the logits.
+  Tensor loss(Shape batch_time, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets, Pass& pass,
+              Real scale, Out row_loss = {}) const;
   KeyValueCache new_cache() const;
 
   const ParameterStore& store() const { return store_; }

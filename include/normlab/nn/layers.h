@@ -24,7 +24,7 @@ class Linear {
  public:
   Linear(const Scope& scope, Index in, Index out, Init init, bool has_bias);
   Tensor forward(const Tensor& x, Activation act = Activation::none) const;  // [..., in] -> [..., out]
-  Tensor forward_onto(const Tensor& residual, const Tensor& x) const;         // residual + forward(x)
+  Tensor forward_onto(const Tensor& residual, const Tensor& x) const;        // residual + forward(x)
 
  private:
   std::string path_;

@@ -46,5 +46,8 @@ Tensor embedding(Shape batch_time, std::span<const std::int32_t> tokens, Mask ma
 // The sum over rows of -ln softmax(logits)[target], times `scale`; rows with target kIgnore do not count.
 // `row_loss` [rows], when given, takes each row's loss before scaling.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, Real scale, Out row_loss = {});
+// cross_entropy(linear(x, weight), ...) without ever holding the logits [rows, V] of all rows.
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, std::span<const std::int32_t> targets, Real scale,
+                            Out row_loss = {});
 
 }  // namespace normlab::inline NORMLAB_REAL::ops
