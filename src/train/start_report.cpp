@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/memory_estimate.h"
 
 namespace normlab {
 namespace {
@@ -66,6 +67,11 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
   out += text("\nupdates: ", config::to_string(config.optimizer.name), ", lr ", config.optimizer.lr, ", warmup ",
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
+  const double text_bytes =
+      data.bytes_per_token * static_cast<double>(data.train_tokens + data.validation_tokens);
+  const MemoryEstimate memory = estimate_memory(config, static_cast<double>(model.store().parameter_count()),
+                                                static_cast<double>(model.vocab_size()), text_bytes);
+  out += text("\nmemory: about ", fixed(memory.total() / (1 << 20), 0), " MB at the peak");
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
   out += warnings_of(config, data);
   if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);

@@ -1,0 +1,22 @@
+// How much memory a training run will take, told before it does.
+#pragma once
+
+#include "normlab/train/run_config.h"
+
+namespace normlab {
+
+// In bytes, at the peak.
+struct MemoryEstimate {
+  double parameters = 0;   // with their gradients
+  double optimizer = 0;    // moving averages
+  double activations = 0;  // what the forward keeps for the backward, of one micro-batch
+  double backward = 0;     // gradients of activations, or the logits of a slice and the head's gradient
+  double program = 0;      // code, buffers, the text and its tokens
+
+  double total() const { return parameters + optimizer + activations + backward + program; }
+};
+
+// `parameter_count`: numbers; `text_bytes`: of both parts of the data. `config` must be resolved.
+MemoryEstimate estimate_memory(const RunConfig& config, double parameter_count, double vocab_size, double text_bytes);
+
+}  // namespace normlab
