@@ -168,7 +168,7 @@ TEST_CASE("gradients of a norm with given statistics agree with central differen
   }
 }
 
-TEST_CASE("gradients of attention agree with central differences, dropout and a first query included") {
+TEST_CASE("gradients of attention agree with central differences, dropout included") {
   const auto check = [](AttentionShape s, Dropout drop) {
     const Index C = s.heads * s.head_dim, rows = s.batch * s.time;
     check_gradients(
@@ -187,7 +187,6 @@ TEST_CASE("gradients of attention agree with central differences, dropout and a 
   for (const Index time : {1, 7, 8, 9, 19}) check({2, time, 2, 3}, {});
   for (const Index D : {1, 7, 8, 9, 16}) check({1, 5, 2, D}, {});
   check({1, 9, 1, 4}, {Real(0.4), 99});
-  check({2, 11, 1, 3, 6}, {});
   check({1, 70, 1, 2}, {});  // two blocks of keys
 }
 

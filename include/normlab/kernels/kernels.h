@@ -89,7 +89,7 @@ void normalize_backward(NormView v, NormRule rule, Mask mask, In x, In gain, In 
 void normalize_by_forward(Index channels, In x, In gain, In bias, In mean, In rstd, Out y);
 void normalize_by_backward(Index channels, In x, In gain, In mean, In rstd, In dy, Grad dx, Grad dgain, Grad dbias);
 
-// ---- attention.cpp: causal softmax attention -----------------------------------------------------------------------
+// ---- attention.cpp, attention_backward.cpp: causal softmax attention ------------------------------------------------
 // qkv [batch, time, 3 C] with C = heads * head_dim: q in columns [0, C), k in [C, 2C), v in [2C, 3C), head h in
 // columns [h D, (h + 1) D) of each. y [batch, time, C]; scale 1 / sqrt(D).
 struct AttentionShape {
@@ -99,7 +99,7 @@ struct AttentionShape {
 // log_sum [batch, heads, time]: ln of the sum of exp(scores) of each query, for the backward; may be empty.
 // Dropout acts on the weights: element ((b H + h) time + i) time + j. Rows before `first` of y are not touched.
 // A query's result does not depend on `first` nor on how many queries follow: cached and uncached agree bit for bit.
-// No [T, T] matrix is stored beyond a block of queries by a block of keys.
+// No [T, T] matrix is stored beyond a block of queries by a block of keys. The backward is of all queries (first = 0).
 void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_sum);
 void attention_backward(AttentionShape s, Dropout drop, In qkv, In y, In log_sum, In dy, Grad dqkv);
 // Rotary positions (Su et al. 2021), halves of a head rotated against one another: for i < D / 2, at position p and
