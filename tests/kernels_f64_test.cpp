@@ -159,11 +159,11 @@ TEST_CASE("gradients of a norm with given statistics agree with central differen
         "normalize_by", {normals(rows * C, "x"), normals(C, "gain"), normals(C, "bias")},
         [&](const Inputs& in) {
           Numbers y = zeros(rows * C);
-          kernels::normalize_by_forward(C, in[0], in[1], in[2], mean, rstd, y);
+          kernels::normalize_by_forward({1, rows, C, C}, in[0], in[1], in[2], mean, rstd, y);
           return y;
         },
         [&](const Inputs& in, const Numbers& dy, std::vector<Grad>& g) {
-          kernels::normalize_by_backward(C, in[0], in[1], mean, rstd, dy, g[0], g[1], g[2]);
+          kernels::normalize_by_backward({1, rows, C, C}, in[0], in[1], mean, rstd, dy, g[0], g[1], g[2]);
         });
   }
 }

@@ -129,6 +129,30 @@ inline void transpose(Lanes (&rows)[kLanes]) {
   if constexpr (kWidth > 1) transpose<kWidth / 2>(rows);
 }
 
+using Four [[gnu::vector_size(4 * sizeof(Real))]] = Real;
+
+// Four vectors' sums, by the tree of sum().
+template <int kWidth, int... kLane>
+inline Lanes fold_two(Lanes a, Lanes b, std::integer_sequence<int, kLane...>) {
+  constexpr int kCount = static_cast<int>(kLanes);
+  return __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane - kWidth : kLane)...) +
+         __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane : kLane + kWidth)...);
+}
+template <int kWidth>
+inline Lanes fold_lanes(Lanes v) {
+  if constexpr (kWidth == 0)
+    return v;
+  else
+    return fold_lanes<kWidth / 2>(fold_two<kWidth>(v, v, std::make_integer_sequence<int, static_cast<int>(kLanes)>{}));
+}
+inline Four sum_four(const Lanes (&v)[4]) {
+  constexpr int kQuarter = static_cast<int>(kLanes) / 4;
+  constexpr std::make_integer_sequence<int, static_cast<int>(kLanes)> lanes{};
+  const Lanes even = fold_two<2 * kQuarter>(v[0], v[2], lanes), odd = fold_two<2 * kQuarter>(v[1], v[3], lanes);
+  const Lanes sums = fold_lanes<kQuarter / 2>(fold_two<kQuarter>(even, odd, lanes));  // sum i in all of quarter i
+  return __builtin_shufflevector(sums, sums, 0, kQuarter, 2 * kQuarter, 3 * kQuarter);
+}
+
 // ---- Functions -----------------------------------------------------------------------------------------------------
 template <class F>
 inline Lanes lane_by_lane(Lanes x, const F& f) {
@@ -138,6 +162,7 @@ inline Lanes lane_by_lane(Lanes x, const F& f) {
 }
 
 inline Lanes abs(Lanes x) { return x < 0 ? -x : x; }
+inline Four sqrt(Four x) { return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }
 inline Lanes sqrt(Lanes x) {
   return lane_by_lane(x, [](Real value) { return std::sqrt(value); });
 }
