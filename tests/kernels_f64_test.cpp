@@ -165,16 +165,16 @@ TEST_CASE("gradients of a norm with given statistics agree with central differen
         "normalize_by", {normals(rows * C, "x"), normals(C, "gain"), normals(C, "bias")},
         [&](const Inputs& in) {
           Numbers y = zeros(rows * C);
-          kernels::normalize_by_forward(C, in[0], in[1], in[2], mean, rstd, y);
+          kernels::normalize_by_forward({1, rows, C, C}, in[0], in[1], in[2], mean, rstd, y);
           return y;
         },
         [&](const Inputs& in, const Numbers& dy, std::vector<Grad>& g) {
-          kernels::normalize_by_backward(C, in[0], in[1], mean, rstd, dy, g[0], g[1], g[2]);
+          kernels::normalize_by_backward({1, rows, C, C}, in[0], in[1], mean, rstd, dy, g[0], g[1], g[2]);
         });
   }
 }
 
-TEST_CASE("gradients of attention agree with central differences, dropout and a first query included") {
+TEST_CASE("gradients of attention agree with central differences, dropout included") {
   const auto check = [](AttentionShape s, Dropout drop) {
     const Index C = s.heads * s.head_dim, rows = s.batch * s.time;
     check_gradients(
@@ -193,7 +193,6 @@ TEST_CASE("gradients of attention agree with central differences, dropout and a 
   for (const Index time : {1, 7, 8, 9, 19}) check({2, time, 2, 3}, {});
   for (const Index D : {1, 7, 8, 9, 16}) check({1, 5, 2, D}, {});
   check({1, 9, 1, 4}, {Real(0.4), 99});
-  check({2, 11, 1, 3, 6}, {});
   check({1, 70, 1, 2}, {});  // two blocks of keys
 }
 

@@ -218,7 +218,7 @@ TEST_CASE("a norm with given statistics is (x - mean) rstd gain + bias") {
     const Numbers x = normals(rows * C, "x"), gain = normals(C, "gain"), bias = normals(C, "bias");
     const Numbers mean = normals(C, "mean"), rstd = normals(C, "rstd", 2, 0.1);
     Numbers y = zeros(rows * C);
-    normalize_by_forward(C, x, gain, bias, mean, rstd, y);
+    normalize_by_forward({1, rows, C, C}, x, gain, bias, mean, rstd, y);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t c = i % static_cast<std::size_t>(C);
       const double right = (static_cast<double>(x[i]) - mean[c]) * rstd[c] * gain[c] + bias[c];

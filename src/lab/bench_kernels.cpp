@@ -6,8 +6,6 @@
 namespace normlab {
 namespace {
 
-using Numbers = std::vector<Real>;
-
 Numbers uniform_numbers(Index n, std::string_view stream) {
   const Random random(1, stream);
   Numbers out(static_cast<std::size_t>(n));
@@ -36,7 +34,19 @@ struct NormCase {
   double forward_operations, backward_operations;
 };
 
-void add_norm(Json& entries, Effort effort, const Json& peak, const NormCase& norm, Index rows, double copy_rate) {
+// How many tensors of [rows, channels] must pass by, read or written. A row's statistics come while it is at hand: x
+// and y forward; x, dy and dx backward. A channel's come first: x again; x and dy again.
+struct NormTraffic {
+  double forward, backward;
+};
+NormTraffic traffic_of(kernels::NormView v) { return v.inner == 1 ? NormTraffic{2, 3} : NormTraffic{3, 5}; }
+
+// GB/s of copies that touch as much memory as a norm's forward (x, y) and its backward (x, dy, dx).
+struct CopyRates {
+  double forward, backward;
+};
+
+void add_norm(Json& entries, Effort effort, const Json& peak, const NormCase& norm, Index rows, CopyRates copy) {
   const Index channels = norm.view.channels, size = rows * channels, groups = norm.view.groups();
   const Numbers x = uniform_numbers(size, "x"), dy = uniform_numbers(size, "dy"),
                 gain = uniform_numbers(channels, "gain"),
@@ -44,7 +54,8 @@ void add_norm(Json& entries, Effort effort, const Json& peak, const NormCase& no
   Numbers y = zeros(size), dx = zeros(size), mean = zeros(groups), rstd = zeros(groups), dgain = zeros(channels),
           dbias = norm.centred ? zeros(channels) : Numbers{};
   const kernels::NormRule rule{norm.centred, 1e-5};
-  const auto add = [&](const char* direction, const Timing& timing, double operations, double tensors) {
+  const auto add = [&](const char* direction, const Timing& timing, double operations, double tensors,
+                       double copy_rate) {
     Json entry = kernel_entry(text(norm.name, direction), {Json(rows), Json(channels)}, peak, timing,
                               operations * static_cast<double>(size));
     const double rate = tensors * static_cast<double>(size) * sizeof(Real) / timing.median / 1e9;
@@ -54,12 +65,12 @@ void add_norm(Json& entries, Effort effort, const Json& peak, const NormCase& no
   };
   add(".forward",
       time_runs(effort, [&] { kernels::normalize_forward(norm.view, rule, {}, x, gain, bias, y, mean, rstd); }),
-      norm.forward_operations, 2);
+      norm.forward_operations, traffic_of(norm.view).forward, copy.forward);
   add(".backward",
       time_runs(
           effort,
           [&] { kernels::normalize_backward(norm.view, rule, {}, x, gain, mean, rstd, dy, {dx}, {dgain}, {dbias}); }),
-      norm.backward_operations, 3);
+      norm.backward_operations, traffic_of(norm.view).backward, copy.backward);
 }
 
 }  // namespace
@@ -83,12 +94,12 @@ Json measure_linear(Effort effort, const Json& peak, kernels::LinearShape s) {
 }
 
 Json measure_norms(Effort effort, const Json& peak, Index rows, Index channels) {
-  const double copy_rate = copy_bandwidth(effort, rows * channels);
+  const CopyRates copy{copy_bandwidth(effort, rows * channels), copy_bandwidth(effort, rows * channels * 3 / 2)};
   Json entries = Json::array();
   for (const NormCase& norm : {NormCase{"norm.layer", {rows, channels, 1, channels}, true, 8, 13},
                                NormCase{"norm.rms", {rows, channels, 1, channels}, false, 4, 9},
                                NormCase{"norm.batch", {1, rows, channels, channels}, true, 8, 13}})
-    add_norm(entries, effort, peak, norm, rows, copy_rate);
+    add_norm(entries, effort, peak, norm, rows, copy);
   return entries;
 }
 

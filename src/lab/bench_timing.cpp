@@ -27,7 +27,7 @@ void in_equal_parts(Index n, const F& f) {
 }
 
 double read_bandwidth(Effort effort, Index count) {
-  const std::vector<Real> x(static_cast<std::size_t>(count), Real(1));
+  const Numbers x(static_cast<std::size_t>(count), Real(1));
   std::vector<Real> sums(static_cast<std::size_t>(count));
   const Timing timing = time_runs(effort, [&] {
     in_equal_parts(count, [&](Index begin, Index end) {
@@ -80,7 +80,7 @@ void set_times(Json& entry, const Timing& timing) {
 }
 
 double copy_bandwidth(Effort effort, Index count) {
-  std::vector<Real> x(static_cast<std::size_t>(count), Real(1)), y(x.size());
+  Numbers x(static_cast<std::size_t>(count), Real(1)), y(x.size());
   const Timing timing = time_runs(effort, [&] {
     in_equal_parts(count, [&](Index begin, Index end) {
       const auto first = static_cast<std::size_t>(begin), length = static_cast<std::size_t>(end - begin);

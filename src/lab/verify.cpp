@@ -50,9 +50,6 @@ Case case_of(const Safetensors& file) {
   c.training = mode.text == "train";
   c.vocab = whole(take(model, "vocab_size", source), source);
   c.steps = whole(take(optimizer, "steps", source), source);
-  // Written for every norm; they mean something to norms that model.norm refuses.
-  take(model, "norm_groups", source);
-  take(model, "norm_warmup_steps", source);
   config::load(c.model, model, source);
   config::load(c.optimizer, optimizer, source);
   c.model.resolve();

@@ -24,8 +24,8 @@ Tensor sinusoidal_positions(Index time, Index channels) {
 Block::Block(const Scope& scope, const ModelConfig& config, Index index)
     : path_(scope.path()),
       index_(index),
-      attention_(scope, "attn_norm", config, Attention(scope / "attn", config, index)),
-      mlp_(scope, "mlp_norm", config, Mlp(scope / "mlp", config)) {}
+      attention_(scope, "attn", config, Attention(scope / "attn", config, index)),
+      mlp_(scope, "mlp", config, Mlp(scope / "mlp", config)) {}
 
 Tensor Block::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);

@@ -39,15 +39,27 @@ Init InitialValues::matrix(Index fan_in, Index fan_out) const {
   return {0, std::sqrt(2.0 / static_cast<double>(fan_in + fan_out))};
 }
 
-Init InitialValues::residual_output(Index fan_in, Index fan_out) const {
+Init InitialValues::mlp_matrix(Index fan_in, Index fan_out) const {
   Init init = matrix(fan_in, fan_out);
-  if (config_.init == Initialisation::gpt2) init.deviation /= std::sqrt(2.0 * static_cast<double>(config_.n_layers));
+  init.deviation *= config_.branch_gain();
+  return init;
+}
+
+Init InitialValues::residual_output(Index fan_in, Index fan_out) const {
+  Init init = mlp_matrix(fan_in, fan_out);
+  if (config_.init == Initialisation::gpt2 && config_.placement != Placement::deepnorm)
+    init.deviation /= std::sqrt(2.0 * static_cast<double>(config_.n_layers));
   return init;
 }
 
 Linear::Linear(const Scope& scope, Index in, Index out, Init init, bool has_bias)
     : path_(scope.path()), weight_(scope.parameter("weight", {out, in}, init)) {
   if (has_bias) bias_ = scope.parameter("bias", {out}, {});
+}
+
+void Linear::scale_rows(Index first, double factor) {
+  for (Real& value : weight_.values().subspan(static_cast<std::size_t>(first * weight_.shape().last())))
+    value = static_cast<Real>(static_cast<double>(value) * factor);
 }
 
 Tensor Linear::forward(const Tensor& x, Activation act) const {
@@ -71,7 +83,9 @@ Attention::Attention(const Scope& scope, const ModelConfig& config, Index block)
       qkv_(scope / "qkv", config.d_model, 3 * config.d_model,
            InitialValues(config).matrix(config.d_model, config.d_model), config.bias),
       out_(scope / "out", config.d_model, config.d_model,
-           InitialValues(config).residual_output(config.d_model, config.d_model), config.bias) {}
+           InitialValues(config).residual_output(config.d_model, config.d_model), config.bias) {
+  if (const double gain = config.branch_gain(); gain != 1) qkv_.scale_rows(2 * config.d_model, gain);  // the value's
+}
 
 Tensor Attention::forward(const Tensor& x, const Tensor& residual, Pass& pass) const {
   Tensor qkv = qkv_.forward(x);
@@ -96,11 +110,11 @@ Mlp::Mlp(const Scope& scope, const ModelConfig& config)
     : path_(scope.path()),
       dropout_(config.dropout),
       activation_(config.activation),
-      up_(scope / "up", config.d_model, *config.d_ff, InitialValues(config).matrix(config.d_model, *config.d_ff),
+      up_(scope / "up", config.d_model, *config.d_ff, InitialValues(config).mlp_matrix(config.d_model, *config.d_ff),
           config.bias),
       gate_(config.activation == MlpActivation::swiglu
                 ? std::optional<Linear>(std::in_place, scope / "gate", config.d_model, *config.d_ff,
-                                        InitialValues(config).matrix(config.d_model, *config.d_ff), config.bias)
+                                        InitialValues(config).mlp_matrix(config.d_model, *config.d_ff), config.bias)
                 : std::nullopt),
       down_(scope / "down", *config.d_ff, config.d_model,
             InitialValues(config).residual_output(*config.d_ff, config.d_model), config.bias) {}

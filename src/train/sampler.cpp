@@ -38,7 +38,7 @@ Sampler::Sampler(const Gpt& model, std::span<const std::int32_t> prompt, const S
     : model_(model),
       options_(options),
       random_(options.seed, "sample"),
-      cached_(cache == Cache::on),
+      cached_(cache == Cache::on && !sight_in_evaluation(spec_of(norm_of(model.config()))).later_positions),
       cache_(model.new_cache()) {
   check(!prompt.empty(), "sampler: a prompt of at least one token is required");
   const std::size_t context = static_cast<std::size_t>(model.config().context_length);

@@ -12,16 +12,38 @@ namespace {
 std::string unit(const DataConfig& data) { return data.tokenizer == "char" ? "character" : "token"; }
 
 std::string equation_of(const ModelConfig& model) {
-  const std::string norm(model.norm == NormKind::none ? "" : config::to_string(model.norm));
-  switch (norm.empty() ? Placement::none : model.placement) {
+  const std::string norm(config::to_string(model.norm));
+  switch (norm_of(model) == NormKind::none ? Placement::none : model.placement) {
     case Placement::pre:
       return text("x + f(", norm, "(x))");
     case Placement::post:
       return text(norm, "(x + f(x))");
+    case Placement::sandwich:
+      return text("x + ", norm, "(f(", norm, "(x)))");
+    case Placement::res_post:
+      return text("x + ", norm, "(f(x))");
+    case Placement::deepnorm:
+      return text(norm, "(", fixed(model.residual_scale(), 3), " x + f(x))");
     case Placement::none:
       return "x + f(x)";
   }
   __builtin_unreachable();
+}
+
+// What the norm lets a position see that a causal model should not know.
+std::string leak_of(const ModelConfig& model) {
+  const NormSpec spec = spec_of(norm_of(model));
+  const Sight training = sight_in_training(spec);
+  if (!training) return {};
+  const char* what = training.later_positions && training.other_samples ? "later positions and other samples"
+                     : training.later_positions                         ? "later positions of its sample"
+                                                                        : "other samples";
+  std::string out = text("\nnote: with model.norm ", config::to_string(model.norm), " a position sees ", what);
+  if (sight_in_evaluation(spec)) return out + ", in evaluation too; sampling computes the whole window for each token";
+  if (spec.method == Method::power)
+    return out + text(" during the first ", model.norm_warmup_steps,
+                      " training passes (model.norm_warmup_steps); then, and in evaluation, it uses running averages");
+  return out + " in training; evaluation uses running averages";
 }
 
 std::string decay_line(const ParameterStore& store, double weight_decay) {
@@ -43,9 +65,7 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
         text("\nwarning: optimizer.lr = ", config.optimizer.lr, " is far above what adamw trains with (1e-4 to 1e-2)");
   if (config.schedule.warmup_steps > config.train.steps)
     out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
-  if (spec_of(config.model.norm).running)
-    out +=
-        "\nnote: batch norm sees later positions and other samples while it trains; evaluation uses running averages";
+  out += leak_of(config.model);
   const double passes =
       static_cast<double>(config.train.steps) *
       static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length) /

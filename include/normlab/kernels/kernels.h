@@ -71,9 +71,13 @@ struct NormView {
   Index groups() const { return outer * inner; }
   Index size() const { return outer * reduced * inner; }
 };
+// What x - mean is divided by: the deviation, sqrt(mean of (x - mean)^2 + eps), or max(length of x, eps) (ScaleNorm; for
+// inner == 1, not centred and without a mask).
+enum class Divisor { deviation, length };
 struct NormRule {
   bool centred;  // else the mean is taken as 0 (RMS)
-  double eps;    // inside the root
+  double eps;
+  Divisor divisor = Divisor::deviation;
 };
 // x_hat = (x - mean) rstd, y = gain x_hat + bias, rstd = 1 / sqrt(mean of (x - mean)^2 + eps), means over the real
 // elements of each group (a row of 1e4 + noise keeps its variance). Rows that are padding are normalised
@@ -85,11 +89,23 @@ void normalize_forward(NormView v, NormRule rule, Mask mask, In x, In gain, In b
 // dgain (+)= sum of dy x_hat, dbias (+)= sum of dy, per channel over all rows.
 void normalize_backward(NormView v, NormRule rule, Mask mask, In x, In gain, In mean, In rstd, In dy, Grad dx,
                         Grad dgain, Grad dbias);
-// The same y with given statistics, one (mean, rstd) a channel, which are constants: dx (+)= gain rstd dy.
-void normalize_by_forward(Index channels, In x, In gain, In bias, In mean, In rstd, Out y);
-void normalize_by_backward(Index channels, In x, In gain, In mean, In rstd, In dy, Grad dx, Grad dgain, Grad dbias);
+// With Divisor::length, u = x / length: dx (+)= rstd (g - u (u . g)), without the second term below eps.
+// The same y with given statistics, one (mean, rstd) a group, which are constants: dx (+)= gain rstd dy.
+void normalize_by_forward(NormView v, In x, In gain, In bias, In mean, In rstd, Out y);
+void normalize_by_backward(NormView v, In x, In gain, In mean, In rstd, In dy, Grad dx, Grad dgain, Grad dbias);
+// square [C] = the mean of x^2 over the real rows of x [rows, C]; 0 without one.
+void mean_square(Index channels, Mask mask, In x, Out square);
+// PowerNorm after its warm-up (Shen et al. 2020, Algorithm 2), z = x rstd, y = gain z + bias, with its own backward:
+// dx (+)= rstd (g - projection z), g = gain dy; mean_gz [C] = the mean of g z over the real rows.
+void power_backward(Index channels, Mask mask, In x, In gain, In rstd, In projection, In dy, Grad dx, Grad dgain,
+                    Grad dbias, Out mean_gz);
 
-// ---- attention.cpp: causal softmax attention -----------------------------------------------------------------------
+// ---- dyt.cpp: y = gain tanh(alpha x) + bias (Zhu et al. 2025), alpha one number, gain and bias [C] ------------------
+void dyt_forward(Index channels, Real alpha, In x, In gain, In bias, Out y);
+// With t = tanh(alpha x), g = gain dy: dx (+)= g (1 - t^2) alpha, dalpha [1] (+)= sum of g (1 - t^2) x.
+void dyt_backward(Index channels, Real alpha, In x, In gain, In dy, Grad dx, Grad dalpha, Grad dgain, Grad dbias);
+
+// ---- attention.cpp, attention_backward.cpp: causal softmax attention ------------------------------------------------
 // qkv [batch, time, 3 C] with C = heads * head_dim: q in columns [0, C), k in [C, 2C), v in [2C, 3C), head h in
 // columns [h D, (h + 1) D) of each. y [batch, time, C]; scale 1 / sqrt(D).
 struct AttentionShape {
@@ -99,7 +115,7 @@ struct AttentionShape {
 // log_sum [batch, heads, time]: ln of the sum of exp(scores) of each query, for the backward; may be empty.
 // Dropout acts on the weights: element ((b H + h) time + i) time + j. Rows before `first` of y are not touched.
 // A query's result does not depend on `first` nor on how many queries follow: cached and uncached agree bit for bit.
-// No [T, T] matrix is stored beyond a block of queries by a block of keys.
+// No [T, T] matrix is stored beyond a block of queries by a block of keys. The backward is of all queries (first = 0).
 void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_sum);
 void attention_backward(AttentionShape s, Dropout drop, In qkv, In y, In log_sum, In dy, Grad dqkv);
 // Rotary positions (Su et al. 2021), halves of a head rotated against one another: for i < D / 2, at position p and

@@ -129,6 +129,30 @@ inline void transpose(Lanes (&rows)[kLanes]) {
   if constexpr (kWidth > 1) transpose<kWidth / 2>(rows);
 }
 
+using Four [[gnu::vector_size(4 * sizeof(Real))]] = Real;
+
+// Four vectors' sums, by the tree of sum().
+template <int kWidth, int... kLane>
+inline Lanes fold_two(Lanes a, Lanes b, std::integer_sequence<int, kLane...>) {
+  constexpr int kCount = static_cast<int>(kLanes);
+  return __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane - kWidth : kLane)...) +
+         __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane : kLane + kWidth)...);
+}
+template <int kWidth>
+inline Lanes fold_lanes(Lanes v) {
+  if constexpr (kWidth == 0)
+    return v;
+  else
+    return fold_lanes<kWidth / 2>(fold_two<kWidth>(v, v, std::make_integer_sequence<int, static_cast<int>(kLanes)>{}));
+}
+inline Four sum_four(const Lanes (&v)[4]) {
+  constexpr int kQuarter = static_cast<int>(kLanes) / 4;
+  constexpr std::make_integer_sequence<int, static_cast<int>(kLanes)> lanes{};
+  const Lanes even = fold_two<2 * kQuarter>(v[0], v[2], lanes), odd = fold_two<2 * kQuarter>(v[1], v[3], lanes);
+  const Lanes sums = fold_lanes<kQuarter / 2>(fold_two<kQuarter>(even, odd, lanes));  // sum i in all of quarter i
+  return __builtin_shufflevector(sums, sums, 0, kQuarter, 2 * kQuarter, 3 * kQuarter);
+}
+
 // ---- Functions -----------------------------------------------------------------------------------------------------
 template <class F>
 inline Lanes lane_by_lane(Lanes x, const F& f) {
@@ -138,6 +162,7 @@ inline Lanes lane_by_lane(Lanes x, const F& f) {
 }
 
 inline Lanes abs(Lanes x) { return x < 0 ? -x : x; }
+inline Four sqrt(Four x) { return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }
 inline Lanes sqrt(Lanes x) {
   return lane_by_lane(x, [](Real value) { return std::sqrt(value); });
 }
@@ -187,6 +212,48 @@ inline Lanes exp(Lanes x) {
     const Lanes y = times_power_of_two(parts.expm1_r + 1, parts.n);
     const Lanes below = x < kLowest ? Lanes{} : x;  // NaN stays
     return x >= kLowest ? (x > kHighest ? broadcast(std::numeric_limits<Real>::infinity()) : y) : below;
+  }
+}
+
+// 2^x for x <= 127. Float: relative error below 1e-7 where the result is a normal number, 0 below that. Cheaper than
+// exp: x = n + r needs no product, and 2^r = 1 + r P(r) is a minimax polynomial (2e-9).
+inline Lanes exp2(Lanes x) {
+  if constexpr (sizeof(Real) == 8) {
+    return lane_by_lane(x, [](Real value) { return std::exp2(value); });
+  } else {
+    constexpr Real kShift = 12582912;  // as in exp_parts
+    constexpr Real c[] = {Real(0.6931472028550452),   Real(0.24022647913632114),   Real(0.055503324711592965),
+                          Real(0.009618437357436397), Real(0.0013398874403576732), Real(0.00015353361947210455)};
+    const Lanes shifted = x + kShift;
+    const Lanes r = x - (shifted - kShift);
+    LaneBits bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    const Lanes y = times_power_of_two(r * polynomial(r, c) + 1, bits);  // the shift's own bits leave at the top
+    return x < -126 ? Lanes{} : y;                                       // NaN stays
+  }
+}
+
+// The natural logarithm of normal numbers above 0. Float: relative error below 1e-7. x = 2^n (1 + f) with 1 + f in
+// [2/3, 4/3): ln(1 + f) = f - f^2 / 2 + f^3 P(f) (minimax, 5e-9).
+inline Lanes log(Lanes x) {
+  if constexpr (sizeof(Real) == 8) {
+    return lane_by_lane(x, [](Real value) { return std::log(value); });
+  } else {
+    constexpr LaneInt kTwoThirds = 0x3F2AAAAB;
+    constexpr Real kHigh = Real(0.693359375), kLow = Real(-2.12194440e-4);  // as in exp_parts
+    constexpr Real c[] = {Real(0.333332159803375),    Real(-0.24999797684590103), Real(0.20010406042088957),
+                          Real(-0.16680486746252007), Real(0.14005866948952628),  Real(-0.12184270349477924),
+                          Real(0.1398444714366863),   Real(-0.12891640192901238)};
+    LaneInts bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const LaneInts exponent = (bits - kTwoThirds) >> 23;
+    bits -= exponent << 23;
+    Lanes f;
+    std::memcpy(&f, &bits, sizeof f);
+    f -= 1;
+    const Lanes n = __builtin_convertvector(exponent, Lanes);
+    const Lanes y = n * kHigh + (f + (f * f * (f * polynomial(f, c) - Real(0.5)) + n * kLow));
+    return x == x ? y : x;  // NaN stays
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,16 @@
 #include "normlab/nn/model_config.h"
 
 namespace normlab {
+
+// Numbers that lie in memory as a tensor's do, aligned to 64 bytes (base/memory.h).
+template <class T>
+struct TensorAlignment {
+  using value_type = T;
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) { ::operator delete (p, std::align_val_t{64}); }
+  bool operator==(const TensorAlignment&) const { return true; }
+};
+using Numbers = std::vector<Real, TensorAlignment<Real>>;
 
 // Runs until both are reached: so many seconds, and so many runs; `warmup` untimed ones first.
 struct Effort {
@@ -38,8 +49,10 @@ Json measure_peak(Effort effort, Index memory_mb);
 // forward [rows, in] x [in, out], input gradient [rows, out] x [out, in], weight gradient [out, rows] x [rows, in]; the
 // shape of each is M, N, K of c [M, N] = a [M, K] b [K, N].
 Json measure_linear(Effort effort, const Json& peak, kernels::LinearShape shape);
-// Forward and backward of layer, rms and batch norm on [rows, channels]. GB/s count each tensor once: forward x and y,
-// backward x, dy and dx. share_of_copy: of the bandwidth of a copy of such a tensor, measured beside it.
+// Forward and backward of layer, rms and batch norm on [rows, channels]. GB/s count what must pass by: layer and rms
+// forward x and y, backward x, dy and dx; batch reads its inputs twice, since the statistics of a channel come first:
+// forward x, x and y, backward x, dy, x, dy and dx. share_of_copy: of the bandwidth of a copy of such a tensor,
+// measured beside it.
 Json measure_norms(Effort effort, const Json& peak, Index rows, Index channels);
 // Forward and backward; FLOPs of what the causal mask lets through, 2 products forward and 5 backward (the weights are
 // computed again).

@@ -8,31 +8,40 @@
 
 namespace normlab::inline NORMLAB_REAL {
 
-// One sublayer with its norms and the residual: y = after_residual(x + branch(before_branch(x))); an absent norm is the
-// identity. Which are present is the placement (slots_of).
+// One sublayer with its norms and the residual: y = after_residual(a x + after_branch(branch(before_branch(x)))); an
+// absent norm is the identity. Which are present is the placement (slots_of).
 template <class Branch>
 class Residual {
  public:
-  Residual(const Scope& block, const std::string& norm_name, const ModelConfig& config, Branch branch)
-      : before_branch_(norm_in(slots_of(config.placement).before_branch, block / norm_name, config)),
+  // `name` is attn or mlp: its norm is NAME_norm; where there are two, that of the branch's output is NAME_out_norm.
+  Residual(const Scope& block, const std::string& name, const ModelConfig& config, Branch branch)
+      : slots_(slots_of(config.placement)),
+        scale_(static_cast<Real>(config.residual_scale())),
+        before_branch_(norm_in(slots_.before_branch, block / (name + "_norm"), config)),
         branch_(std::move(branch)),
-        after_residual_(norm_in(slots_of(config.placement).after_residual, block / norm_name, config)) {}
+        after_branch_(
+            norm_in(slots_.after_branch, block / (name + (slots_.before_branch ? "_out_norm" : "_norm")), config)),
+        after_residual_(norm_in(slots_.after_residual, block / (name + "_norm"), config)) {}
 
   Tensor forward(const Tensor& x, Pass& pass, Probe::Site site, Index block) const {
     const auto normed = [&](const std::optional<Norm>& norm, const Tensor& t) {
       return norm ? norm->forward(t, pass) : t;
     };
-    // The last product of the branch adds the residual, unless somebody wants to see what is added.
-    if (!pass.probe) return normed(after_residual_, branch_.forward(normed(before_branch_, x), x, pass));
+    // Where nothing stands between, the last product of the branch adds the residual, unless somebody wants to see what
+    // is added.
+    if (!pass.probe && !after_branch_ && scale_ == 1)
+      return normed(after_residual_, branch_.forward(normed(before_branch_, x), x, pass));
     const Tensor output = branch_.forward(normed(before_branch_, x), {}, pass);
-    pass.probe->see(site, block, output, pass.mask);
-    return normed(after_residual_, ops::add(x, output));
+    if (pass.probe) pass.probe->see(site, block, output, pass.mask);
+    return normed(after_residual_, ops::add(x, normed(after_branch_, output), scale_));
   }
 
  private:
+  NormSlots slots_;
+  Real scale_;
   std::optional<Norm> before_branch_;
   Branch branch_;
-  std::optional<Norm> after_residual_;
+  std::optional<Norm> after_branch_, after_residual_;
 };
 
 class Block {

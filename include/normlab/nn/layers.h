@@ -14,6 +14,7 @@ class InitialValues {
   explicit InitialValues(const ModelConfig& config) : config_(config) {}
   Init embedding() const { return {0, *config_.embed_std}; }
   Init matrix(Index fan_in, Index fan_out) const;
+  Init mlp_matrix(Index fan_in, Index fan_out) const;       // up and gate
   Init residual_output(Index fan_in, Index fan_out) const;  // the matrices whose result is added to the stream
 
  private:
@@ -23,6 +24,7 @@ class InitialValues {
 class Linear {
  public:
   Linear(const Scope& scope, Index in, Index out, Init init, bool has_bias);
+  void scale_rows(Index first, double factor);  // of the weight, from `first` on
   Tensor forward(const Tensor& x, Activation act = Activation::none) const;  // [..., in] -> [..., out]
   Tensor forward_onto(const Tensor& residual, const Tensor& x) const;        // residual + forward(x)
 

@@ -24,7 +24,8 @@ struct SampleOptions {
 std::int32_t choose(std::span<const Real> logits, const SampleOptions& options, Random& random);
 
 // Keys and values of the positions so far are kept. When the context is full the window slides by one position and is
-// computed again, since every position's number changes.
+// computed again, since every position's number changes. Where a norm lets a position see later ones (instance,
+// layer_seq), each token changes all before it: the window is always computed again.
 class Sampler {
  public:
   enum class Cache { on, off };
