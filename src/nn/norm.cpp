@@ -125,8 +125,7 @@ Tensor Norm::power_in_training(const Tensor& x, Mask mask) const {
   Tensor y = by_batch(x, mask, &batch);
   if (real_rows(mask, x.shape().rows()) == 0) return y;
   const Out P = running_square_.values();
-  for (std::size_t c = 0; c < P.size(); ++c)
-    move(P[c], 1 / (so_far + 1), variance_of(batch.rstd.values()[c], eps_));
+  for (std::size_t c = 0; c < P.size(); ++c) move(P[c], 1 / (so_far + 1), variance_of(batch.rstd.values()[c], eps_));
   return y;
 }
 
