@@ -2,10 +2,12 @@
 // training.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "norm_pairs.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/run.h"
 #include "normlab/train/sampler.h"
 #include "support.h"
 
@@ -90,6 +92,25 @@ TEST_CASE("pairs of norm and placement that mean nothing are refused with the re
   config.norm = NormKind::group;
   config.norm_groups = 5;
   REQUIRE_THROWS_WITH(config.resolve(), ContainsSubstring("model.norm_groups: 5 does not divide model.d_model, 12"));
+  RunConfig run;
+  run.model.norm = NormKind::batch_step;
+  run.train.batch_size = 1;
+  REQUIRE_THROWS_WITH(run.resolve(), ContainsSubstring("train.batch_size: 1 leaves model.norm batch_step one row"));
+}
+
+TEST_CASE("every example in configs/ is a configuration, and every norm and placement has one") {
+  std::vector<NormKind> norms;
+  std::vector<Placement> placements;
+  for (const auto& entry : std::filesystem::directory_iterator(NORMLAB_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    INFO(entry.path().string());
+    const RunConfig config = load_run_config(entry.path().string(), {}).config;
+    norms.push_back(config.model.norm);
+    placements.push_back(config.model.placement);
+  }
+  for (const NormKind norm : kAllNorms)  // instance is a line in layernorm-over-sequence.yaml
+    CHECK((std::ranges::count(norms, norm) > 0 || norm == NormKind::instance));
+  for (const Placement placement : kAllPlacements) CHECK(std::ranges::count(placements, placement) > 0);
 }
 
 TEST_CASE("every norm in every place trains: thirty steps lower the loss of a batch") {
