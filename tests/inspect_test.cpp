@@ -146,18 +146,18 @@ TEST_CASE("costs by hand") {
 TEST_CASE("the last layer's gradient falls with depth as 1 / sqrt(L) for Pre-LN, and does not for Post-LN") {
   const Dataset data = Dataset::load({}, 32, 1337);
   const Batch batch = data.train_batch(1, 0, 16);
-  const auto fit = [&](Placement placement, double embed_std) {
+  const auto fit = [&](Placement placement, double embed_std, const std::vector<Index>& depths) {
     ModelConfig config = base_recipe(placement);
     config.embed_std = embed_std;
-    return fit_depths(config, data.tokenizer().vocab_size(), 1, 3, {6, 12, 24}, batch);
+    return fit_depths(config, data.tokenizer().vocab_size(), 1, 2, depths, batch);
   };
-  const DepthFit pre = fit(Placement::pre, 0.02), post = fit(Placement::post, 0.02);
+  const DepthFit pre = fit(Placement::pre, 0.02, {6, 12, 24}), post = fit(Placement::post, 0.02, {6, 12, 24});
   CHECK((pre.last > -0.65 && pre.last < -0.33));
-  CHECK((post.last > -0.2 && post.last < 0.3));  // three seeds scatter more than five
+  CHECK((post.last > -0.2 && post.last < 0.3));  // two seeds scatter more than five
   CHECK(pre.expected_last == -0.5);
   CHECK(post.expected_last == 0);
   CHECK((pre.points[1].first_over_last > 2.5 && pre.points[1].first_over_last < 6));
-  const DepthFit pre_wide = fit(Placement::pre, 1), post_wide = fit(Placement::post, 1);
+  const DepthFit pre_wide = fit(Placement::pre, 1, {6, 12}), post_wide = fit(Placement::post, 1, {6, 12});
   CHECK(post_wide.points[1].last / pre_wide.points[1].last > 2.5);
   CHECK((pre_wide.points[1].first_over_last > 1.3 && pre_wide.points[1].first_over_last < 3));
 }
