@@ -53,6 +53,9 @@ std::string number(std::int64_t value) { return by_to_chars(value); }
 std::string fixed(double value, int digits) {
   return std::isnan(value) ? "nan" : by_to_chars(value, std::chars_format::fixed, digits);
 }
+std::string significant(double value, int digits) {
+  return std::isnan(value) ? "nan" : by_to_chars(value, std::chars_format::general, digits);
+}
 
 std::optional<double> parse_double(std::string_view s) { return by_from_chars<double>(s); }
 std::optional<std::int64_t> parse_int(std::string_view s) { return by_from_chars<std::int64_t>(s); }

@@ -52,7 +52,8 @@ class Words {
 };
 
 // The commands, each in the file of its name.
-extern const Command train_command, eval_command, sample_command, verify_command, data_command, bench_command;
+extern const Command train_command, eval_command, sample_command, inspect_command, check_command, verify_command,
+    data_command, bench_command;
 
 std::string help_of(const Command& command);
 

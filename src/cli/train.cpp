@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/lab/curvature_log.h"
 #include "normlab/train/run.h"
 
 namespace normlab::cli {
@@ -64,6 +65,7 @@ int run(const Words& words) {
   options.force = words.has("--force");
   options.interrupted = &interrupted;
   options.program = words.program;
+  options.watch = curvature_log;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   Terminal terminal = Terminal::standard_error();

@@ -94,10 +94,10 @@ Json measure_start(Effort effort, const std::string& program) {
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   for (int run = 0; run < effort.least_runs || elapsed() < effort.seconds; ++run) {
     static constexpr std::string_view kMarks[] = {"\nrun directory: ", "\nstep 1/"};  // the last words before the steps
-    const std::vector<double> seconds = seconds_until({program, "train", config,
-                                                       text("run.dir=", directory / text("run-", run)),
-                                                       text("train.threads=", threads()), "--stop-at", "1"},
-                                                      kMarks);
+    const std::vector<double> seconds =
+        seconds_until({program, "train", config, text("run.dir=", directory / text("run-", run)),
+                       text("train.threads=", threads()), "--stop-at", "1"},
+                      kMarks);
     begins.push_back(seconds[0]);
     done.push_back(seconds[1]);
   }

@@ -4,6 +4,7 @@
 #include "normlab/lab/bench_parts.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/metrics.h"
 #include "normlab/train/sampler.h"
 
 namespace normlab {
@@ -32,17 +33,46 @@ struct RandomBatch {
   std::vector<std::int32_t> tokens, targets;
 };
 
-void train_step(const Gpt& model, Optimizer& optimizer, const OptimizerConfig& config, RandomBatch& batch,
-                std::int64_t step) {
+void train_step(
+    const Gpt& model, Optimizer& optimizer, const OptimizerConfig& config, RandomBatch& batch, std::int64_t step,
+    Probe* probe = nullptr, const std::function<void()>& look = [] {}) {
   batch.draw();
   model.store().clear_gradients();
   Pass pass;
   pass.training = true;
+  pass.probe = probe;
   const Tensor loss = model.loss({batch.size_.batch, batch.size_.context}, batch.tokens, batch.targets, pass,
                                  Real(1) / static_cast<Real>(batch.tokens.size()));
   backward(loss);
   const double norm = gradient_norm(model.store());
+  look();
   optimizer.step(step, config.lr, clip_coefficient(config.grad_clip, norm));
+}
+
+}  // namespace
+
+namespace {
+
+// What the per-layer figures of a run cost at their default interval, as a share of a step of `seconds`: steps with
+// them are timed, and their excess is spread over the interval. The figures go nowhere.
+double instruments_share(Effort effort, const Gpt& model, Optimizer& optimizer, RandomBatch& batch, double seconds) {
+  const LogConfig defaults;
+  LogConfig always = defaults;
+  always.layers_every = 1;
+  GradientAverages averages;
+  LineWriter nowhere("/dev/null", LineWriter::Start::append);
+  GradientWatch watch(averages, false);
+  LayersLog layers(nowhere, always, model.config().n_layers, averages, true);
+  RunControl control;
+  std::int64_t step = 0;
+  const Timing timing = time_runs(effort, [&] {
+    StepReport report{.step = ++step, .tokens = static_cast<std::int64_t>(batch.tokens.size())};
+    train_step(model, optimizer, {}, batch, step, layers.probe(step),
+               [&] { layers.on_gradients(step, model.store()); });
+    watch.on_step_end(report, nullptr, control);
+    layers.on_step_end(report, nullptr, control);
+  });
+  return std::max(0.0, timing.median - seconds) / static_cast<double>(defaults.layers_every) / seconds;
 }
 
 }  // namespace
@@ -79,6 +109,7 @@ Json measure_step(Effort effort, const Json& peak, std::string_view name, const 
   entry.set("gflops", gflops);
   entry.set("share_of_peak", gflops / peak.at("gflops").real());
   entry.set("peak_rss_mb", peak_resident_mb());
+  entry.set("instruments_share", instruments_share(effort, model, optimizer, batch, timing.median));
   return entry;
 }
 

@@ -2,34 +2,10 @@
 #include <algorithm>
 
 #include "normlab/lab/bench.h"
+#include "normlab/lab/table.h"
 
 namespace normlab {
 namespace {
-
-using Row = std::vector<std::string>;
-
-// The first column to the left, the others to the right.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string out;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
-      if (i == 0)
-        out += row[i] + space;
-      else
-        out += "  " + space + row[i];
-    }
-    out.erase(out.find_last_not_of(' ') + 1);
-    out += '\n';
-  }
-  return out;
-}
 
 // A column: its head, the entry's key, and how its value is written.
 struct Column {
@@ -82,7 +58,8 @@ std::vector<Column> columns_of(std::string_view section) {
     columns.insert(columns.end(), {{"GFLOP/s", "gflops", tenths}, {"of peak", "share_of_peak", percent}});
   if (section == "kernels")
     columns.insert(columns.end(), {{"GB/s", "gb_per_s", tenths}, {"of copy", "share_of_copy", percent}});
-  if (section == "steps") columns.push_back({"peak MB", "peak_rss_mb", whole});
+  if (section == "steps")
+    columns.insert(columns.end(), {{"peak MB", "peak_rss_mb", whole}, {"instruments", "instruments_share", percent}});
   if (section == "start") columns.push_back({"first step done, ms", "first_step_done_ms", tenths});
   if (section == "sample")
     columns.insert(columns.end(), {{"parameters MB", "parameter_mb", tenths},

@@ -93,6 +93,7 @@ Tensor Attention::forward(const Tensor& x, const Tensor& residual, Pass& pass) c
   {
     const Place place(path_);
     if (rope_) qkv = ops::rope(qkv, heads_, rope_base_, pass.cache ? pass.cache->filled : 0);
+    if (pass.probe) pass.probe->see_qkv(block_, qkv, pass.mask);
     y = attend(qkv, pass);
   }
   return branch_end(out_, y, residual, pass.next_dropout(dropout_), path_);

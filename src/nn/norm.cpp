@@ -84,6 +84,7 @@ ops::NormView Norm::view_of(const Shape& s) const {
 
 Tensor Norm::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);
+  if (pass.probe) pass.probe->see_norm(path_, x, pass.mask);
   if (spec_.method == Method::tanh) return ops::dyt(x, alpha_, gain_, bias_);
   if (spec_.running != Running::none && !pass.training) return by_running(x, pass.cache ? pass.cache->filled : 0);
   // A norm that stays within one row does not care which other rows are real.

@@ -41,8 +41,16 @@ TrainingState state_of(const Safetensors& file) {
   const auto step = parse_int(file.metadata_at("step"));
   check<DataError>(step.has_value(), file.path(), ": the metadata's step '", file.metadata_at("step"),
                    "' is no number; the file is no checkpoint");
-  return {*step, optional_real("best_loss"), optional_real("last_loss"), json.at("diverging_steps").integer(),
-          json.at("diverged").boolean()};
+  const auto average = [&](const char* name) {  // 0 in checkpoints from before they were kept
+    const Json* value = json.find(name);
+    return value ? value->real() : 0;
+  };
+  return {*step,
+          optional_real("best_loss"),
+          optional_real("last_loss"),
+          json.at("diverging_steps").integer(),
+          json.at("diverged").boolean(),
+          {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")}};
 }
 
 }  // namespace
@@ -53,7 +61,10 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
   const Json state_json = Json::object({{"best_loss", state.best_loss},
                                         {"last_loss", state.last_loss},
                                         {"diverging_steps", state.diverging_steps},
-                                        {"diverged", state.diverged}});
+                                        {"diverged", state.diverged},
+                                        {"gradient_signal", state.gradient.signal},
+                                        {"gradient_noise", state.gradient.noise},
+                                        {"gradient_clipped", state.gradient.clipped}});
   std::vector<StoredTensor> tensors;
   for (const auto* group : {&model.store().parameters(), &model.store().buffers(), &optimizer.state()})
     for (StoredTensor& tensor : stored_tensors(*group)) tensors.push_back(std::move(tensor));

@@ -14,18 +14,24 @@ constexpr double kMega = 1 << 20;
 double kept_by_block(const ModelConfig& model) {
   const double hidden = static_cast<double>(*model.d_ff) / static_cast<double>(model.d_model);
   const NormSlots slots = slots_of(model.placement);
-  const double norms =
-      spec_of(model.norm).reduce == Reduce::nothing ? 0 : 2.0 * (slots.before_branch + slots.after_residual);
-  const double attention = (model.position == Position::rope ? 6 : 3) + 1;  // q, k, v, turned ones, the result
+  const double norms = spec_of(model.norm).reduce == Reduce::nothing
+                           ? 0
+                           : 2.0 * (slots.before_branch + slots.after_branch + slots.after_residual);
+  const double attention = (model.position == Position::rope ? 6 : 3) + 1;          // q, k, v, turned ones, the result
   const double mlp = (model.activation == MlpActivation::swiglu ? 3 : 2) * hidden;  // up, gate, product; or slope
-  const double sums = model.dropout > 0 ? 6 : 2;  // with dropout the products and what is left of them stay apart
+  // The sums, and the branches' results where they are not added at once, before and after dropout.
+  const bool apart = slots.after_branch || model.residual_scale() != 1;
+  const double sums = 2 + (model.dropout > 0 ? 4 : apart ? 2 : 0);
   return norms + attention + mlp + sums;
 }
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const RunConfig& config, double parameter_count, double vocab_size, double text_bytes) {
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& gpt) {
   const ModelConfig& model = config.model;
+  const double parameter_count = static_cast<double>(gpt.store().parameter_count());
+  const double vocab_size = static_cast<double>(gpt.vocab_size());
+  const double text_bytes = data.bytes_per_token * static_cast<double>(data.train_tokens + data.validation_tokens);
   const double real = sizeof(float);
   const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
   const double positions = static_cast<double>(config.train.batch_size * model.context_length);

@@ -13,16 +13,6 @@ namespace {
 
 Json line_of(std::int64_t step, const char* kind) { return Json::object({{"step", step}, {"kind", kind}}); }
 
-double norm(In values) { return std::sqrt(kernels::squared_norm(values)); }
-
-// f(row) for each row of x [B, T, C] that is real.
-template <class F>
-void for_real_rows(const Tensor& x, Mask mask, F f) {
-  const std::size_t channels = static_cast<std::size_t>(x.shape().last());
-  for (std::size_t row = 0; row * channels < x.values().size(); ++row)
-    if (mask.empty() || mask[row]) f(In(x.values().subspan(row * channels, channels)));
-}
-
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
@@ -43,39 +33,11 @@ void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluatio
   lines_.line(line.line());
 }
 
-LayersLog::LayersLog(LineWriter& lines, std::int64_t every, Index blocks)
-    : lines_(lines), every_(every), blocks_(static_cast<std::size_t>(blocks)) {}
+LayersLog::LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages,
+                     bool clips)
+    : lines_(lines), every_(config.layers_every), probe_(blocks), averages_(averages), clips_(clips) {}
 
-Probe* LayersLog::probe(std::int64_t step) { return is_due(step) ? this : nullptr; }
-
-double LayersLog::MeanSquare::root() const { return count > 0 ? std::sqrt(squares / count) : 0; }
-
-// The cosines of all pairs of rows together, with u the rows scaled to length 1: |sum u|^2 - sum |u|^2, both ways
-// round.
-void LayersLog::see(Site site, Index block, const Tensor& x, Mask mask) {
-  BlockFigures& figures = blocks_[static_cast<std::size_t>(block)];
-  MeanSquare& size = site == Site::attn_output  ? figures.attn_output
-                     : site == Site::mlp_output ? figures.mlp_output
-                                                : figures.residual;
-  std::vector<double> sum(static_cast<std::size_t>(x.shape().last()), 0.0);
-  double rows = 0;
-  for_real_rows(x, mask, [&](In row) {
-    const double squares = kernels::squared_norm(row);
-    size.squares += squares;
-    size.count += static_cast<double>(row.size());
-    if (site != Site::block_output || squares == 0) return;
-    const double inverse = 1 / std::sqrt(squares);
-    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(row[c]) * inverse;
-    rows += 1;
-  });
-  if (site != Site::block_output) return;
-  double all = 0;
-  for (const double value : sum) all += value * value;
-  figures.cosines += all - rows;
-  figures.pairs += rows * (rows - 1);
-  x.retain_grad();
-  figures.block_outputs.push_back(x);
-}
+Probe* LayersLog::probe(std::int64_t step) { return is_due(step) ? &probe_ : nullptr; }
 
 void LayersLog::on_gradients(std::int64_t step, const ParameterStore& store) {
   if (!is_due(step)) return;
@@ -87,37 +49,65 @@ void LayersLog::on_gradients(std::int64_t step, const ParameterStore& store) {
     before_.emplace_back(parameter.tensor.values().begin(), parameter.tensor.values().end());
 }
 
-void LayersLog::on_step_end(const StepReport&, const EvalReport*, RunControl&) {
+namespace {
+
+// The sums of squares over the tensors of one block.
+struct BlockSquares {
+  double gradient = 0, weights = 0, update = 0;
+};
+
+// blocks.3.attn.qkv.weight -> 3; nothing for what belongs to no block
+std::optional<std::size_t> block_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "blocks.";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  return static_cast<std::size_t>(*parse_int(name.substr(0, name.find('.'))));
+}
+
+}  // namespace
+
+void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunControl&) {
   if (!waiting_) return;
+  const std::vector<BlockFigures> blocks = probe_.take();
+  std::vector<BlockSquares> squares(blocks.size());
   Json grad_norms = Json::object(), norms = Json::object(), update_norms = Json::object();
   for (std::size_t i = 0; i < before_.size(); ++i) {
     const Named& parameter = store_->parameters()[i];
-    norms.set(parameter.name, norm(before_[i]));
-    grad_norms.set(parameter.name, norm(parameter.tensor.grad()));
+    BlockSquares own{kernels::squared_norm(parameter.tensor.grad()), kernels::squared_norm(before_[i]), 0};
     std::ranges::transform(parameter.tensor.values(), before_[i], before_[i].begin(), std::minus<>());
-    update_norms.set(parameter.name, norm(before_[i]));
+    own.update = kernels::squared_norm(before_[i]);
+    norms.set(parameter.name, std::sqrt(own.weights));
+    grad_norms.set(parameter.name, std::sqrt(own.gradient));
+    update_norms.set(parameter.name, std::sqrt(own.update));
+    if (const auto block = block_of(parameter.name)) {
+      squares[*block].gradient += own.gradient;
+      squares[*block].weights += own.weights;
+      squares[*block].update += own.update;
+    }
   }
-  Json residual = Json::array(), gradient = Json::array(), attn = Json::array(), mlp = Json::array(),
-       cosine = Json::array();
-  for (BlockFigures& block : blocks_) {
-    double grad_squares = 0;
-    for (const Tensor& output : block.block_outputs) grad_squares += kernels::squared_norm(output.grad());
-    residual.push(block.residual.root());
-    gradient.push(MeanSquare{grad_squares, block.residual.count}.root());
-    attn.push(block.attn_output.root());
-    mlp.push(block.mlp_output.root());
-    cosine.push(block.pairs > 0 ? block.cosines / block.pairs : 0);
-    block = {};
+  const auto by_block = [&](double BlockFigures::*figure) {
+    Json values = Json::array();
+    for (const BlockFigures& block : blocks) values.push(block.*figure);
+    return values;
+  };
+  Json block_gradient = Json::array(), ratio = Json::array();
+  for (const BlockSquares& block : squares) {
+    block_gradient.push(std::sqrt(block.gradient));
+    ratio.push(std::sqrt(block.update / block.weights));
   }
   lines_.line(line_of(step_, "layers")
                   .set("grad_norm", grad_norms)
                   .set("norm", norms)
                   .set("update_norm", update_norms)
-                  .set("residual_rms", residual)
-                  .set("residual_grad_rms", gradient)
-                  .set("attn_output_rms", attn)
-                  .set("mlp_output_rms", mlp)
-                  .set("token_cosine", cosine)
+                  .set("block_grad_norm", block_gradient)
+                  .set("update_to_weight", ratio)
+                  .set("residual_rms", by_block(&BlockFigures::residual_rms))
+                  .set("residual_grad_rms", by_block(&BlockFigures::residual_grad_rms))
+                  .set("attn_output_rms", by_block(&BlockFigures::attn_output_rms))
+                  .set("mlp_output_rms", by_block(&BlockFigures::mlp_output_rms))
+                  .set("token_cosine", by_block(&BlockFigures::token_cosine))
+                  .set("clip_rate", clips_ ? std::optional(clip_rate(averages_, step.step)) : std::nullopt)
+                  .set("gradient_noise_scale", noise_scale(averages_))
                   .line());
   waiting_ = false;
 }
@@ -148,7 +138,8 @@ KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::strin
     const Json* kind = line.is_object() ? line.find("kind") : nullptr;
     check<DataError>(at && at->is_number() && (!kind || kind->is_string()), place,
                      ": a line of a log is an object with a step; delete this line, or the file, to go on without it");
-    if (at->integer() > step || (kind && kind->string() == "layers" && at->integer() == step)) break;
+    const bool by_next_update = kind && (kind->string() == "layers" || kind->string() == "curvature");
+    if (at->integer() > step || (by_next_update && at->integer() == step)) break;
     kept.train_steps += kind && kind->string() == "train";
     begin = end + 1;
     kept.bytes = static_cast<std::int64_t>(begin);

@@ -73,11 +73,18 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
         save_checkpoint(path, config, data.tokenizer(), data.facts().hash, state, model, optimizer);
         return true;
       });
-  std::vector<Observer*> observers;
+  // Batch statistics, which have running averages, tie the samples of a part together: its gradient is no mean over
+  // them.
+  GradientWatch gradient_watch(state.gradient, config.train.grad_accumulation > 1 && model.store().buffers().empty());
+  std::vector<Observer*> observers{&gradient_watch};
   std::optional<LayersLog> layers;
   if (config.log.layers_every > 0)
-    observers.push_back(&layers.emplace(metrics, config.log.layers_every, config.model.n_layers));
+    observers.push_back(
+        &layers.emplace(metrics, config.log, config.model.n_layers, state.gradient, config.optimizer.grad_clip > 0));
   observers.insert(observers.end(), {&metrics_log, &timing_log, &initial_loss, &progress, &divergence});
+  std::unique_ptr<Observer> from_above;
+  if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics});
+  if (from_above) observers.push_back(from_above.get());
   std::optional<InterruptWatch> interrupt;
   if (options.interrupted) observers.push_back(&interrupt.emplace(*options.interrupted));
   observers.push_back(&checkpointer);  // last: it saves what the others have noted

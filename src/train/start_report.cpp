@@ -5,30 +5,12 @@
 
 #include "normlab/optim/optimizer.h"
 #include "normlab/train/memory_estimate.h"
+#include "normlab/train/run.h"
 
 namespace normlab {
 namespace {
 
 std::string unit(const DataConfig& data) { return data.tokenizer == "char" ? "character" : "token"; }
-
-std::string equation_of(const ModelConfig& model) {
-  const std::string norm(config::to_string(model.norm));
-  switch (norm_of(model) == NormKind::none ? Placement::none : model.placement) {
-    case Placement::pre:
-      return text("x + f(", norm, "(x))");
-    case Placement::post:
-      return text(norm, "(x + f(x))");
-    case Placement::sandwich:
-      return text("x + ", norm, "(f(", norm, "(x)))");
-    case Placement::res_post:
-      return text("x + ", norm, "(f(x))");
-    case Placement::deepnorm:
-      return text(norm, "(", fixed(model.residual_scale(), 3), " x + f(x))");
-    case Placement::none:
-      return "x + f(x)";
-  }
-  __builtin_unreachable();
-}
 
 // What the norm lets a position see that a causal model should not know.
 std::string leak_of(const ModelConfig& model) {
@@ -58,7 +40,7 @@ std::string decay_line(const ParameterStore& store, double weight_decay) {
               " tensors of rank 2, none on the other ", store.parameter_count() - decayed, " (gains, biases)");
 }
 
-std::string warnings_of(const RunConfig& config, const DataFacts& data) {
+std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has_running_averages) {
   std::string out;
   if (config.optimizer.name == OptimizerKind::adamw && config.optimizer.lr > 1)
     out +=
@@ -66,6 +48,8 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
   if (config.schedule.warmup_steps > config.train.steps)
     out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
   out += leak_of(config.model);
+  if (config.train.grad_accumulation > 1 && has_running_averages)
+    out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
       static_cast<double>(config.train.steps) *
       static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length) /
@@ -74,6 +58,25 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data) {
 }
 
 }  // namespace
+
+std::string equation_of(const ModelConfig& model) {
+  const std::string norm(config::to_string(model.norm));
+  switch (norm_of(model) == NormKind::none ? Placement::none : model.placement) {
+    case Placement::pre:
+      return text("x + f(", norm, "(x))");
+    case Placement::post:
+      return text(norm, "(x + f(x))");
+    case Placement::sandwich:
+      return text("x + ", norm, "(f(", norm, "(x)))");
+    case Placement::res_post:
+      return text("x + ", norm, "(f(x))");
+    case Placement::deepnorm:
+      return text(norm, "(", fixed(model.residual_scale(), 3), " x + f(x))");
+    case Placement::none:
+      return "x + f(x)";
+  }
+  __builtin_unreachable();
+}
 
 std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team) {
   const ModelConfig& m = config.model;
@@ -87,13 +90,10 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
   out += text("\nupdates: ", config::to_string(config.optimizer.name), ", lr ", config.optimizer.lr, ", warmup ",
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
-  const double text_bytes =
-      data.bytes_per_token * static_cast<double>(data.train_tokens + data.validation_tokens);
-  const MemoryEstimate memory = estimate_memory(config, static_cast<double>(model.store().parameter_count()),
-                                                static_cast<double>(model.vocab_size()), text_bytes);
-  out += text("\nmemory: about ", fixed(memory.total() / (1 << 20), 0), " MB at the peak");
+  out +=
+      text("\nmemory: about ", fixed(estimate_memory(config, data, model).total() / (1 << 20), 0), " MB at the peak");
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
-  out += warnings_of(config, data);
+  out += warnings_of(config, data, !model.store().buffers().empty());
   if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);
   return out;
 }

@@ -23,6 +23,10 @@ void restore_buffers(const ParameterStore& store, const BufferValues& copy) {
   for (std::size_t i = 0; i < copy.size(); ++i) std::ranges::copy(copy[i], store.buffers()[i].tensor.values().begin());
 }
 
+std::int64_t targets_of(const Batch& batch) {
+  return std::ranges::count_if(batch.targets, [](std::int32_t target) { return target != kIgnore; });
+}
+
 // Thrown out of a replayed step where the first value that is not finite shows up.
 struct NonFiniteFound {
   std::string where;
@@ -63,8 +67,11 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
     const Batches batches = draw(step);
     model_.store().clear_gradients();
     double loss = 0;
-    for (std::size_t micro = 0; micro < batches.micro.size(); ++micro)
+    for (std::size_t micro = 0; micro < batches.micro.size(); ++micro) {
       loss += forward_backward(step, batches, micro, probe);
+      for (Observer* observer : observers)
+        observer->on_part(model_.store(), targets_of(batches.micro[micro]), batches.targets);
+    }
     const double grad_norm = gradient_norm(model_.store());
     if (!std::isfinite(loss) || !std::isfinite(grad_norm)) {
       restore_buffers(model_.store(), buffers);
@@ -98,8 +105,7 @@ Trainer::Batches Trainer::draw(std::int64_t step) const {
   Batches batches;
   for (Index micro = 0; micro < config_.train.grad_accumulation; ++micro) {
     batches.micro.push_back(data_.train_batch(step, micro, config_.train.batch_size));
-    batches.targets +=
-        std::ranges::count_if(batches.micro.back().targets, [](std::int32_t target) { return target != kIgnore; });
+    batches.targets += targets_of(batches.micro.back());
   }
   return batches;
 }

@@ -27,7 +27,8 @@ const std::vector<std::string>& bench_names();
 //    "peak":    [{"threads", "gflops", "cache_copy_gb_per_s", "memory_copy_gb_per_s", "memory_read_gb_per_s"}],
 //    "kernels": [{"name", "shape", "threads", TIMES, "gflops", "share_of_peak", and for norms "gb_per_s",
 //                 "share_of_copy"}],
-//    "steps":   [{"name", "threads", TIMES, "ms_per_step", "tokens_per_s", "gflops", "share_of_peak", "peak_rss_mb"}],
+//    "steps":   [{"name", "threads", TIMES, "ms_per_step", "tokens_per_s", "gflops", "share_of_peak", "peak_rss_mb",
+//                 "instruments_share" (of a run's time that its per-layer figures take by default)}],
 //    "sample":  [{"name", "threads", TIMES, "tokens_per_s", "parameter_mb", "tokens_per_s_by_memory"}],
 //    "start":   [{"name", "threads", TIMES}]}           TIMES: "ms" (median), "ms_min", "ms_p90", "runs"
 Json run_bench(const BenchOptions& options, const std::function<void(const std::string& name)>& begin,

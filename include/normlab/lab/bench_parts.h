@@ -66,7 +66,7 @@ inline constexpr StepSize kStepA{4, 128, 4, 64, 12, 65}, kStepB{6, 384, 6, 256, 
     kStepD{4, 256, 4, 128, 8, 50304};
 // nanoGPT's convention: 6 N + 12 L d T for a token, N all parameters but the position embedding.
 double flops_per_token(const StepSize& size, Index parameters);
-// One entry: forward, backward, clipping and AdamW on fresh random tokens.
+// One entry: forward, backward, clipping and AdamW on fresh random tokens; and what a run's instruments add.
 Json measure_step(Effort effort, const Json& peak, std::string_view name, const StepSize& size);
 // One entry: tokens of a window as long as the context, with the key/value cache.
 Json measure_sample(Effort effort, const Json& peak, const StepSize& size);

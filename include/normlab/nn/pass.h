@@ -1,6 +1,7 @@
 // What travels with one pass through the model: modules have no mode of their own.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "normlab/base/rng.h"
@@ -22,6 +23,10 @@ class Probe {
   virtual ~Probe() = default;
   // x [B, T, C], of which the rows that `mask` calls real count
   virtual void see(Site site, Index block, const Tensor& x, Mask mask) = 0;
+  // The queries, keys and values [B, T, 3 C] that a block's attention works on.
+  virtual void see_qkv(Index block, const Tensor& qkv, Mask mask) { (void)block, (void)qkv, (void)mask; }
+  // What goes into the norm of that name, as "blocks.3.attn_norm".
+  virtual void see_norm(const std::string& name, const Tensor& x, Mask mask) { (void)name, (void)x, (void)mask; }
 };
 
 struct Pass {

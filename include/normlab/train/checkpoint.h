@@ -10,6 +10,7 @@
 #include "normlab/nn/gpt.h"
 #include "normlab/nn/weights.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/gradient_averages.h"
 #include "normlab/train/run_config.h"
 
 namespace normlab {
@@ -21,6 +22,7 @@ struct TrainingState {
   std::optional<double> last_loss;   // of the newest evaluation
   std::int64_t diverging_steps = 0;  // steps running with a loss above the bound of `diverged`
   bool diverged = false;             // the bound was passed for long enough
+  GradientAverages gradient;
 };
 
 void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,

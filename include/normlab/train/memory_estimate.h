@@ -1,6 +1,8 @@
 // How much memory a training run will take, told before it does.
 #pragma once
 
+#include "normlab/data/dataset.h"
+#include "normlab/nn/gpt.h"
 #include "normlab/train/run_config.h"
 
 namespace normlab {
@@ -16,7 +18,7 @@ struct MemoryEstimate {
   double total() const { return parameters + optimizer + activations + backward + program; }
 };
 
-// `parameter_count`: numbers; `text_bytes`: of both parts of the data. `config` must be resolved.
-MemoryEstimate estimate_memory(const RunConfig& config, double parameter_count, double vocab_size, double text_bytes);
+// `config` must be resolved.
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& model);
 
 }  // namespace normlab

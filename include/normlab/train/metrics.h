@@ -6,7 +6,10 @@
 #include <string>
 
 #include "normlab/base/files.h"
+#include "normlab/train/block_probe.h"
+#include "normlab/train/gradient_averages.h"
 #include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
 
 namespace normlab {
 
@@ -24,32 +27,25 @@ class MetricsLog : public Observer {
   std::optional<double> floor_;
 };
 
-// `layers` lines at step 0 and every `every` steps: per parameter the norms of its gradient, of itself and of the
-// update that follows; per block the RMS of the residual stream behind it, of the loss's gradient there and of both
-// sublayer outputs, and the mean cosine between the states of two different real tokens of a micro-batch.
-class LayersLog : public Observer, private Probe {
+// `layers` lines at step 0 and every `log.layers_every` steps: per parameter the norms of its gradient, of itself and
+// of the update that follows; per block the norm of the gradient of all its parameters, that of their update over their
+// own, and what BlockProbe sees; the share of clipped steps so far, with decay 0.99, null where nothing is clipped; and
+// the gradient noise scale, null where it is not defined.
+class LayersLog : public Observer {
  public:
-  LayersLog(LineWriter& lines, std::int64_t every, Index blocks);
+  LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages, bool clips);
   Probe* probe(std::int64_t step) override;
   void on_gradients(std::int64_t step, const ParameterStore& store) override;
-  void on_step_end(const StepReport&, const EvalReport*, RunControl&) override;
+  void on_step_end(const StepReport& step, const EvalReport*, RunControl&) override;
 
  private:
-  void see(Site site, Index block, const Tensor& x, Mask mask) override;
   bool is_due(std::int64_t step) const { return step % every_ == 0; }
 
   LineWriter& lines_;
   std::int64_t every_;
-  struct MeanSquare {
-    double squares = 0, count = 0;
-    double root() const;
-  };
-  struct BlockFigures {
-    MeanSquare attn_output, mlp_output, residual;
-    double cosines = 0, pairs = 0;      // of two different tokens of a micro-batch
-    std::vector<Tensor> block_outputs;  // one a micro-batch; their gradients come with the backward
-  };
-  std::vector<BlockFigures> blocks_;
+  BlockProbe probe_;
+  const GradientAverages& averages_;
+  bool clips_;
   bool waiting_ = false;  // for the update
   std::int64_t step_ = 0;
   const ParameterStore* store_ = nullptr;
@@ -70,8 +66,8 @@ class TimingLog : public Observer {
 };
 
 // The lines at the start of a log that a run resumed from `step` keeps: what an unbroken run had written by then.
-// `layers` lines of the step itself are written by the update that follows, so they go. DataError, with path and line,
-// for a line that is no line of such a log.
+// `layers` and `curvature` lines of the step itself are written by the update that follows, so they go. DataError, with
+// path and line, for a line that is no line of such a log.
 struct KeptLines {
   std::int64_t bytes = 0;
   std::int64_t train_steps = 0;  // how many `train` lines are among them

@@ -56,6 +56,11 @@ class Observer {
   virtual ~Observer() = default;
   // Before the forward of the update that follows `step` updates: a probe to look into the model with, or nothing.
   virtual Probe* probe(std::int64_t step) { return (void)step, nullptr; }
+  // After the backward of one of the parts (micro-batches) that a step's gradient is added up from; `targets` of the
+  // step's `all_targets` were its own.
+  virtual void on_part(const ParameterStore& store, std::int64_t targets, std::int64_t all_targets) {
+    (void)store, (void)targets, (void)all_targets;
+  }
   // After the backward, before clipping and update; `step` updates have been done.
   virtual void on_gradients(std::int64_t step, const ParameterStore& store) { (void)step, (void)store; }
   // After the update and, where one was due, the evaluation of its result.

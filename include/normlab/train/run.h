@@ -2,22 +2,38 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "normlab/base/files.h"
 #include "normlab/config/loader.h"
+#include "normlab/data/dataset.h"
+#include "normlab/nn/gpt.h"
+#include "normlab/optim/optimizer.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
 #include "normlab/train/terminal.h"
 
 namespace normlab {
 
+// A run that has been put together, for what watches it from above.
+struct RunParts {
+  const RunConfig& config;
+  const Dataset& data;
+  const Gpt& model;
+  const Optimizer& optimizer;
+  LineWriter& metrics;
+};
+
 struct RunOptions {
   std::optional<std::int64_t> stop_at;  // end after so many updates, with a checkpoint
   bool force = false;                   // replace an existing run
   std::string program = "normlab";      // what the summary's commands begin with
   const volatile std::sig_atomic_t* interrupted = nullptr;
+  std::function<std::unique_ptr<Observer>(const RunParts&)> watch;  // makes one more observer, or nothing
 };
 
 struct RunResult {
@@ -25,6 +41,9 @@ struct RunResult {
   std::string directory;
   std::string summary;  // for the person: outcome, losses beside entropies and floor, what to try next
 };
+
+// What a sublayer f does to the stream x, as "x + f(layer(x))".
+std::string equation_of(const ModelConfig& model);
 
 // A configuration file with overrides, resolved.
 config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides);

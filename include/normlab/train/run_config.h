@@ -37,6 +37,8 @@ struct LogConfig : config::Fields {
   FIELD(std::int64_t, every, 10, config::at_least(1), "steps between lines on the terminal")
   FIELD(std::int64_t, layers_every, 50, config::at_least(0),
         "steps between per-layer figures, step 0 included; 0 is off")
+  FIELD(std::int64_t, curvature_every, 0, config::at_least(0),
+        "steps between measurements of sharpness, step 0 included, each of some hundred gradients in double; 0 is off")
   FIELD(std::int64_t, sample_tokens, 100, config::at_least(0), "tokens of the sample printed at each evaluation")
 };
 

@@ -1,0 +1,47 @@
+// Figures of each block from one step: sizes of what flows through it, and how alike the tokens are.
+#pragma once
+
+#include <vector>
+
+#include "normlab/nn/pass.h"
+
+namespace normlab {
+
+// Root mean squares over the real rows of all micro-batches; the cosine is the mean over pairs of two different real
+// tokens of a micro-batch.
+struct BlockFigures {
+  double residual_rms = 0;       // of the residual stream behind the block
+  double residual_grad_rms = 0;  // of the loss's gradient there
+  double attn_output_rms = 0, mlp_output_rms = 0;
+  double token_cosine = 0;  // of the states behind the block
+};
+
+class BlockProbe : public Probe {
+ public:
+  explicit BlockProbe(Index blocks) : seen_(static_cast<std::size_t>(blocks)) {}
+  void see(Site site, Index block, const Tensor& x, Mask mask) override;
+  // What has been seen, to be asked for after the backward; begins anew.
+  std::vector<BlockFigures> take();
+
+ private:
+  struct MeanSquare {
+    double squares = 0, count = 0;
+    double root() const;
+  };
+  struct Seen {
+    MeanSquare attn_output, mlp_output, residual;
+    double cosines = 0, pairs = 0;
+    std::vector<Tensor> block_outputs;  // one a micro-batch; their gradients come with the backward
+  };
+  std::vector<Seen> seen_;
+};
+
+// f(row) for each row of x [B, T, C] that is real.
+template <class F>
+void for_real_rows(const Tensor& x, Mask mask, F f) {
+  const std::size_t channels = static_cast<std::size_t>(x.shape().last());
+  for (std::size_t row = 0; row * channels < x.values().size(); ++row)
+    if (mask.empty() || mask[row]) f(In(x.values().subspan(row * channels, channels)));
+}
+
+}  // namespace normlab

@@ -1,0 +1,108 @@
+// normlab inspect: a model layer by layer.
+#include "normlab/lab/inspect.h"
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/base/files.h"
+#include "normlab/base/parallel.h"
+#include "normlab/lab/curvature.h"
+#include "subject.h"
+
+namespace normlab::cli {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"--seeds", "N", "means over N initialisations, with seeds from the configuration's on (1)"},
+    {"--depths", "L,L,...", "also gradients of fresh models of these depths, and the exponents of their growth"},
+    {"--curvature", "", "also sharpness, and how loss and gradient change along a step (in double; takes longer)"},
+    {"--svg", "FILE", "also draws it"},
+    {"--json", "", "one JSON document"},
+};
+
+std::vector<Index> depths_of(const Words& words) {
+  std::vector<Index> depths;
+  std::string_view rest = *words.value("--depths");
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const auto depth = parse_int(rest.substr(0, comma));
+    check<UserError>(depth && *depth >= 1 && *depth <= 10000 && (depths.empty() || *depth > depths.back()),
+                     "inspect: --depths takes rising numbers of layers, as 6,12,24, got '", *words.value("--depths"),
+                     "'");
+    depths.push_back(*depth);
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  check<UserError>(depths.size() > 1, "inspect: --depths takes two depths or more, to fit an exponent through");
+  return depths;
+}
+
+Inspection inspection_of(const Subject& subject, std::int64_t seeds, const Batch& batch) {
+  if (seeds == 1) return inspect_model(subject.model, batch);
+  std::vector<Inspection> inspections;
+  for (std::int64_t i = 0; i < seeds; ++i)
+    inspections.push_back(inspect_model(
+        Gpt(subject.config.model, subject.model.vocab_size(), static_cast<std::uint64_t>(subject.config.seed + i)),
+        batch));
+  return mean_of(inspections);
+}
+
+Curvature curvature_of(const Subject& subject, const Batch& batch) {
+  const RunConfig& config = subject.config;
+  CurvatureAt at{subject.at(), config.optimizer, 0, subject.updates(), {}};
+  at.lr = learning_rate(config.schedule, config.optimizer.lr, std::min(at.updates + 1, config.train.steps),
+                        config.train.steps);
+  Optimizer optimizer(config.optimizer, subject.model.store());
+  if (subject.checkpoint) {
+    subject.checkpoint->restore(optimizer);
+    at.second_moments = stored_tensors(optimizer.state());
+  }
+  return f64::measure_curvature(at, batch);
+}
+
+int run(const Words& words) {
+  const std::int64_t seeds = words.integer("--seeds", 1).value_or(1);
+  const std::vector<Index> depths = words.has("--depths") ? depths_of(words) : std::vector<Index>();
+  const Subject subject = load_subject(words);
+  check<UserError>(!subject.checkpoint || (seeds == 1 && depths.empty()),
+                   "inspect: --seeds and --depths are about fresh models; give a configuration instead of ",
+                   subject.path);
+  const Batch batch = subject.data.train_batch(1, 0, subject.config.train.batch_size);  // the first of a run
+  InspectReport report{
+      subject.config, subject.description(), {}, costs_of(subject.config, subject.data.facts(), subject.model), {}};
+  if (seeds > 1) report.subject += text(", means over ", seeds, " seeds");
+  std::optional<Curvature> curvature;
+  with_team([&] {
+    report.inspection = inspection_of(subject, seeds, batch);
+    if (!depths.empty())
+      report.depths = fit_depths(subject.config.model, subject.model.vocab_size(),
+                                 static_cast<std::uint64_t>(subject.config.seed), seeds, depths, batch);
+    if (words.has("--curvature")) curvature = curvature_of(subject, batch);
+  });
+  if (const auto file = words.value("--svg")) write_file(*file, svg_of(report));
+  if (!words.has("--json")) {
+    print(text_of(report));
+    if (curvature) print(text('\n', text_of(*curvature)));
+    return 0;
+  }
+  Json document = json_of(report);
+  if (curvature) document.set("curvature", json_of(*curvature));
+  print(document.indented() + "\n");
+  return 0;
+}
+
+}  // namespace
+
+const Command inspect_command{
+    "inspect",
+    "shows gradients, sizes and norm statistics layer by layer",
+    "CONFIG|CHECKPOINT [key=value ...] [--seeds N] [--depths L,L,...] [--curvature] [--svg FILE] [--json]",
+    "Runs one training batch forward and backward, and sets what theory expects of the placement beside what is "
+    "measured.\n"
+    "CHECKPOINT is a .safetensors file, or a run directory, which means its last checkpoint.",
+    "  normlab inspect configs/postln-no-warmup.yaml --seeds 5\n"
+    "  normlab inspect configs/preln-no-warmup.yaml --seeds 5 --depths 6,12,24\n"
+    "  normlab inspect runs/postln-no-warmup --curvature",
+    kOptions,
+    run};
+
+}  // namespace normlab::cli

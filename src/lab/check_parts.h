@@ -1,0 +1,24 @@
+// The parts of `normlab check`, each in the file of its name. Compiled in double alone.
+#pragma once
+
+#include "normlab/lab/check.h"
+
+namespace normlab::inline f64 {
+
+// check_gradients.cpp
+// Each parameter tensor along a random direction, by differences of fourth order, on a corner of the batch.
+CheckItem check_gradients(const CheckInput& input, Mode mode);
+
+// check_leaks.cpp
+// Position of the token that is changed in the first sample; nothing where it has no earlier one.
+std::optional<Index> changed_position(const Batch& batch);
+Leak see_later_token(const CheckInput& input, Mode mode);
+// The other samples replaced, and taken away.
+Leak see_other_samples(const CheckInput& input, Mode mode);
+
+// check_norm.cpp
+std::vector<InvarianceRow> measure_invariance(const ModelConfig& config);
+// PowerNorm's backward after its warm-up is no derivative (Shen et al. 2020, algorithm 2); against its formula.
+CheckItem check_power_backward(const ModelConfig& config);
+
+}  // namespace normlab::inline f64

@@ -1,0 +1,62 @@
+// Pictures: places of values, ticks, gaps, escapes.
+#include "normlab/lab/svg.h"
+
+#include <cmath>
+
+#include "catch.h"
+
+using namespace normlab;
+
+namespace {
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a line begins anew behind a gap, and its values are told") {
+  const double nan = std::nan("");
+  const svg::Chart chart{"loss & more", {"step"}, {"nats"}, {{"pre", {0, 1, 2, 3}, {3, 2, nan, 1}}}, {{"floor", 0.5}}};
+  const svg::Picture picture = svg::chart(chart);
+  const std::size_t path = picture.body.find("class=\"line c0\" d=\"M58");  // the legend's line comes first
+  REQUIRE(path != std::string::npos);
+  CHECK_THAT(picture.body, ContainsSubstring("loss &amp; more"));
+  CHECK_THAT(picture.body, ContainsSubstring("step 1\npre: 2"));
+  CHECK_THAT(picture.body, ContainsSubstring("floor 0.50"));
+  // Three steps over the plot's width, from 58 to 446: step 1 lies at 58 + 388 / 3.
+  CHECK_THAT(picture.body, ContainsSubstring("L187.3 "));
+  CHECK_THAT(picture.body, ContainsSubstring("M446 "));
+}
+
+TEST_CASE("a logarithmic axis has powers of ten at equal distances, and leaves out what is not above 0") {
+  const svg::Chart chart{"", {"L", true}, {"g", true}, {{"", {0, 1, 10, 100}, {1, 1, 10, 100}}}};
+  const std::string body = svg::chart(chart).body;
+  CHECK_THAT(body, ContainsSubstring("L252 "));  // 10 is half way between 58 and 446
+  CHECK(count(body, ">10</text>") == 2);         // a tick of either axis
+}
+
+TEST_CASE("a heat map has a cell for each finite value, with its colour and number") {
+  svg::HeatMap map{"map", "lr", "w", "loss", {"1e-3", "1e-2"}, {"0", "100"}, {{1, 2}, {std::nan(""), 3}}};
+  map.show_values = true;
+  const std::string body = svg::heat_map(map).body;
+  CHECK(count(body, "<title>") == 3);
+  CHECK_THAT(body, ContainsSubstring("lr 1e-2\nw 100\nloss 3"));
+  CHECK_THAT(body, ContainsSubstring("class=\"cell q10\""));  // 2 is half way from 1 to 3
+}
+
+TEST_CASE("a long line is drawn with a few hundred points and keeps its peak") {
+  svg::Series series{"loss", {}, {}};
+  for (int i = 0; i < 50000; ++i) {
+    series.x.push_back(i);
+    series.y.push_back(i == 12345 ? 100 : 1);
+  }
+  const svg::Picture picture = svg::chart({"", {"step"}, {"loss"}, {series}});
+  CHECK(picture.body.size() < 40000);
+  CHECK(count(picture.body, "L") < 500);
+  // The peak lies 5% below the top of the plot, of height 230: at 230 x 0.05 / 1.1 = 10.5 below it.
+  const std::string file = svg::file(std::vector<svg::Picture>{picture, picture, picture}, 2);
+  CHECK_THAT(file, ContainsSubstring("width=\"968\""));  // 2 x 460 and 3 gaps of 16
+}
