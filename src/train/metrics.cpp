@@ -23,6 +23,18 @@ void for_real_rows(const Tensor& x, Mask mask, F f) {
     if (mask.empty() || mask[row]) f(In(x.values().subspan(row * channels, channels)));
 }
 
+void add_statistics(Json& line, const StatisticsReport& report) {
+  Json mean = Json::object(), variance = Json::object();
+  for (std::size_t i = 0; i < report.norms.size(); ++i) {
+    mean.set(report.norms[i], report.distances[i].mean);
+    variance.set(report.norms[i], report.distances[i].variance);
+  }
+  line.set("statistics_mean_distance", mean)
+      .set("statistics_variance_distance", variance)
+      .set("loss_on_batch_statistics", report.loss_on_batch)
+      .set("loss_on_running_statistics", report.loss_on_running);
+}
+
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
@@ -109,16 +121,17 @@ void LayersLog::on_step_end(const StepReport&, const EvalReport*, RunControl&) {
     cosine.push(block.pairs > 0 ? block.cosines / block.pairs : 0);
     block = {};
   }
-  lines_.line(line_of(step_, "layers")
-                  .set("grad_norm", grad_norms)
-                  .set("norm", norms)
-                  .set("update_norm", update_norms)
-                  .set("residual_rms", residual)
-                  .set("residual_grad_rms", gradient)
-                  .set("attn_output_rms", attn)
-                  .set("mlp_output_rms", mlp)
-                  .set("token_cosine", cosine)
-                  .line());
+  Json line = line_of(step_, "layers");
+  line.set("grad_norm", grad_norms)
+      .set("norm", norms)
+      .set("update_norm", update_norms)
+      .set("residual_rms", residual)
+      .set("residual_grad_rms", gradient)
+      .set("attn_output_rms", attn)
+      .set("mlp_output_rms", mlp)
+      .set("token_cosine", cosine);
+  if (statistics_) add_statistics(line, *statistics_);
+  lines_.line(line.line());
   waiting_ = false;
 }
 

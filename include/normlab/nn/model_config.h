@@ -23,9 +23,10 @@ struct ModelConfig : config::Fields {
         "width of the MLP; 4 x d_model by default")
   FIELD(std::int64_t, context_length, 64, config::between(1, 1000000), "tokens that the model sees at once")
   FIELD(NormKind, norm, NormKind::layer, config::any_value, "the norm, wherever the placement has one")
-  FIELD(Placement, placement, Placement::pre, config::any_value,
-        "where the norms n are: pre x + f(n(x)), post n(x + f(x)), sandwich x + n(f(n(x))), res_post x + n(f(x)), "
-        "deepnorm n(a x + f(x)) with a = (2 n_layers)^(1/4), none x + f(x); pre, sandwich and res_post have a final norm")
+  FIELD(
+      Placement, placement, Placement::pre, config::any_value,
+      "where the norms n are: pre x + f(n(x)), post n(x + f(x)), sandwich x + n(f(n(x))), res_post x + n(f(x)), "
+      "deepnorm n(a x + f(x)) with a = (2 n_layers)^(1/4), none x + f(x); pre, sandwich and res_post have a final norm")
   FIELD(double, norm_eps, 1e-5, config::above(0),
         "added to the variance, inside the root; scale: the least length to divide by")
   FIELD(double, norm_momentum, 0.1, config::between(0, 1),
@@ -36,6 +37,8 @@ struct ModelConfig : config::Fields {
         "power: training passes that use the batch's own mean square, before the running one takes over")
   FIELD(NormPadding, norm_padding, NormPadding::ignore, config::any_value,
         "whether padded positions enter the statistics of norms that look at other positions")
+  FIELD(bool, norm_sync, false, config::any_value,
+        "whether the shards of a micro-batch (train.shards) share batch statistics: SyncBN")
   FIELD(double, norm_gain, 1.0, config::any_value, "initial gain of the norms; scale begins at sqrt(d_model) times it")
   FIELD(MlpActivation, activation, MlpActivation::gelu, config::any_value,
         "of the MLP; gelu is the exact one, swiglu has a gate")
@@ -54,8 +57,8 @@ struct ModelConfig : config::Fields {
   // Fills in the defaults that depend on other keys; then refuses what does not fit together (ConfigError).
   void resolve();
 
-  // DeepNorm (Wang et al. 2022, a decoder alone): x is multiplied by (2L)^(1/4) before f(x) is added, and the matrices of
-  // the MLP and of attention's value and output begin (8L)^(1/4) times smaller. Both 1 for the other placements.
+  // DeepNorm (Wang et al. 2022, a decoder alone): x is multiplied by (2L)^(1/4) before f(x) is added, and the matrices
+  // of the MLP and of attention's value and output begin (8L)^(1/4) times smaller. Both 1 for the other placements.
   double residual_scale() const;
   double branch_gain() const;
 };

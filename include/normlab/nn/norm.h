@@ -67,8 +67,8 @@ struct Sight {
   explicit operator bool() const { return later_positions || other_samples; }
 };
 constexpr Sight sight_in_training(NormSpec spec) {  // power: during its warm-up alone
-  const bool over_time = spec.reduce == Reduce::time || spec.reduce == Reduce::time_and_channels ||
-                         spec.reduce == Reduce::batch_and_time;
+  const bool over_time =
+      spec.reduce == Reduce::time || spec.reduce == Reduce::time_and_channels || spec.reduce == Reduce::batch_and_time;
   return {over_time, spec.reduce == Reduce::batch || spec.reduce == Reduce::batch_and_time};
 }
 // Running statistics see nobody.
@@ -80,8 +80,8 @@ constexpr Sight sight_in_evaluation(NormSpec spec) {
 struct NormSlots {
   bool before_branch = false, after_branch = false, after_residual = false, before_head = false;
 };
-// Ba et al. 2016 and Vaswani et al. 2017 (post), Radford et al. 2019 (pre), Ding et al. 2021 (sandwich), Liu et al. 2022
-// (res_post), Wang et al. 2022 (deepnorm).
+// Ba et al. 2016 and Vaswani et al. 2017 (post), Radford et al. 2019 (pre), Ding et al. 2021 (sandwich), Liu et al.
+// 2022 (res_post), Wang et al. 2022 (deepnorm).
 constexpr NormSlots slots_of(Placement placement) {
   switch (placement) {
     case Placement::pre:
@@ -119,6 +119,7 @@ class Norm {
   Tensor by_batch(const Tensor& x, Mask mask, ops::Statistics* measured = nullptr) const;
   Tensor by_running(const Tensor& x, Index first_position) const;
   Tensor power_in_training(const Tensor& x, Mask mask) const;
+  StatisticsDistance distance_to_running(const ops::Statistics& batch) const;
   void update_running(const ops::Statistics& batch, const Shape& s, Mask mask) const;
 
   std::string path_;
@@ -127,7 +128,7 @@ class Norm {
   Index groups_, warmup_steps_;
   bool counts_padding_;
   Tensor gain_, bias_, alpha_;
-  Tensor running_mean_, running_var_;                       // [C], or [T, C] of the context
+  Tensor running_mean_, running_var_;                     // [C], or [T, C] of the context
   Tensor running_square_, running_projection_, updates_;  // of power
 };
 

@@ -1,6 +1,7 @@
 // What travels with one pass through the model: modules have no mode of their own.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "normlab/base/rng.h"
@@ -14,6 +15,12 @@ struct KeyValueCache {
   Index filled = 0;  // positions that every block has
 };
 
+// Of batch to running statistics, root mean square over the features: of the difference of the means in units of the
+// running deviation, and of the relative difference of the variances (of power: mean squares, and no means).
+struct StatisticsDistance {
+  double mean = 0, variance = 0;
+};
+
 // Looks at what flows through the model. The tensors are those of the graph: their gradients can be had after the
 // backward by retain_grad().
 class Probe {
@@ -22,11 +29,14 @@ class Probe {
   virtual ~Probe() = default;
   // x [B, T, C], of which the rows that `mask` calls real count
   virtual void see(Site site, Index block, const Tensor& x, Mask mask) = 0;
+  // In a pass with batch statistics: how far they lie from the running ones of the norm of that name.
+  virtual void see_statistics(const std::string& norm, StatisticsDistance distance) { (void)norm, (void)distance; }
 };
 
 struct Pass {
-  bool training = false;  // statistics of the batch, running averages updated, dropout
-  Mask mask;              // which rows of [B, T] are real
+  bool training = false;          // statistics of the batch, running averages updated, dropout
+  bool batch_statistics = false;  // evaluation on statistics of the batch; nothing is updated
+  Mask mask;                      // which rows of [B, T] are real
   Random dropout{0, "dropout"};
   KeyValueCache* cache = nullptr;
   Probe* probe = nullptr;

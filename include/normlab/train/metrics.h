@@ -26,11 +26,13 @@ class MetricsLog : public Observer {
 
 // `layers` lines at step 0 and every `every` steps: per parameter the norms of its gradient, of itself and of the
 // update that follows; per block the RMS of the residual stream behind it, of the loss's gradient there and of both
-// sublayer outputs, and the mean cosine between the states of two different real tokens of a micro-batch.
+// sublayer outputs, and the mean cosine between the states of two different real tokens of a micro-batch. With batch
+// statistics also, by norm, their distance from the running ones, and the loss of one batch on either.
 class LayersLog : public Observer, private Probe {
  public:
   LayersLog(LineWriter& lines, std::int64_t every, Index blocks);
   Probe* probe(std::int64_t step) override;
+  void on_statistics(std::int64_t, const StatisticsReport& report) override { statistics_ = report; }
   void on_gradients(std::int64_t step, const ParameterStore& store) override;
   void on_step_end(const StepReport&, const EvalReport*, RunControl&) override;
 
@@ -50,6 +52,7 @@ class LayersLog : public Observer, private Probe {
     std::vector<Tensor> block_outputs;  // one a micro-batch; their gradients come with the backward
   };
   std::vector<BlockFigures> blocks_;
+  std::optional<StatisticsReport> statistics_;
   bool waiting_ = false;  // for the update
   std::int64_t step_ = 0;
   const ParameterStore* store_ = nullptr;
