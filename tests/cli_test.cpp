@@ -236,8 +236,12 @@ TEST_CASE("cli: data writes the corpus to the byte, and nothing else where the f
 }
 
 TEST_CASE("cli: verify says ok, refuses with the key that it does not know, and counts neither for the other") {
+  const Workshop shop;
   const std::string files = NORMLAB_SOURCE_DIR "/tests/reference/";
-  const Strings both{files + "layer-pre.safetensors", files + "dyt-pre.safetensors"};
+  std::string unknown = read_file(files + "dyt-pre.safetensors");
+  unknown.replace(unknown.find("dyt"), 3, "dyx");  // in its configuration
+  write_file(shop.path("dyx.safetensors"), unknown);
+  const Strings both{files + "layer-pre.safetensors", shop.path("dyx.safetensors")};
   const Finished ok = run_program({"verify", both[0]});
   CHECK(ok.code == 0);
   CHECK(holds(ok.out, "layer-pre.safetensors  ok"));
@@ -251,5 +255,5 @@ TEST_CASE("cli: verify says ok, refuses with the key that it does not know, and 
   CHECK(first.at("status").string() == "ok");
   const Json& second = document.at("files").elements()[1];
   CHECK(second.at("status").string() == "refused");
-  CHECK(holds(second.at("reason").string(), "dyt"));
+  CHECK(holds(second.at("reason").string(), "norm: 'dyx'"));
 }

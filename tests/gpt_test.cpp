@@ -120,6 +120,7 @@ TEST_CASE("initial values have the deviation that their initialisation says") {
 TEST_CASE("with gpt2 initialisation the first loss is ln V, for every norm, placement and kind of head") {
   const NormKind norm = GENERATE(NormKind::layer, NormKind::rms, NormKind::batch, NormKind::none);
   const Placement placement = GENERATE(Placement::pre, Placement::post, Placement::none);
+  if (placement == Placement::none && norm != NormKind::none) return;  // refused
   const bool tied = GENERATE(true, false);
   ModelConfig config = small(norm, placement);
   config.d_model = 64;

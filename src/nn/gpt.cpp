@@ -62,8 +62,9 @@ Tensor Gpt::hidden(Shape batch_time, std::span<const std::int32_t> tokens, Pass&
     x = ops::dropout(x, pass.next_dropout(config_.dropout));
   }
   for (const Block& block : blocks_) x = block.forward(x, pass);
+  if (final_norm_) x = final_norm_->forward(x, pass);
   if (pass.cache) pass.cache->filled += batch_time[1];
-  return final_norm_ ? final_norm_->forward(x, pass) : x;
+  return x;
 }
 
 Tensor Gpt::head(const Tensor& hidden) const {

@@ -21,8 +21,8 @@ void check_placement(const ModelConfig& config) {
                            ", which is about where the norms of a sublayer's output are; choose the placement none"));
   // layer is the default, which who asks for no placement may have left alone.
   if (config.placement == Placement::none && config.norm != NormKind::none && config.norm != NormKind::layer)
-    throw ConfigError(text("model.placement: none has no place for model.norm ", norm,
-                           "; choose a placement, or the norm none"));
+    throw ConfigError(
+        text("model.placement: none has no place for model.norm ", norm, "; choose a placement, or the norm none"));
 }
 
 }  // namespace

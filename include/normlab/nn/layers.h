@@ -24,7 +24,7 @@ class InitialValues {
 class Linear {
  public:
   Linear(const Scope& scope, Index in, Index out, Init init, bool has_bias);
-  void scale_rows(Index first, double factor);  // of the weight, from `first` on
+  void scale_rows(Index first, double factor);                               // of the weight, from `first` on
   Tensor forward(const Tensor& x, Activation act = Activation::none) const;  // [..., in] -> [..., out]
 
  private:

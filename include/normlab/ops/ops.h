@@ -22,8 +22,8 @@ using kernels::NormView;
 struct Statistics {
   Tensor mean, rstd;
 };
-// y = gain (x - mean) rstd + bias over the groups of `view`; gain [C] or [1] and bias [C] may be empty. `measured` may be
-// null.
+// y = gain (x - mean) rstd + bias over the groups of `view`; gain [C] or [1] and bias [C] may be empty. `measured` may
+// be null.
 Tensor normalize(const Tensor& x, NormView view, NormRule rule, Mask mask, const Tensor& gain, const Tensor& bias,
                  Statistics* measured = nullptr);
 // The same with given statistics, one a group, that are constants.
@@ -32,9 +32,9 @@ Tensor normalize_by(const Tensor& x, NormView view, const Statistics& given, con
 struct PowerState {
   Tensor square, projection;
 };
-// PowerNorm after its warm-up: y = gain z + bias, z = x / sqrt(P + eps) with P before this step. The forward moves P, and
-// the backward, dx = (g - n z) / sqrt(P + eps), moves n, by their means over the real rows: P <- (1 - m) P + m mean x^2,
-// n <- n + m mean (g - n z) z.
+// PowerNorm after its warm-up: y = gain z + bias, z = x / sqrt(P + eps) with P before this step. The forward moves P,
+// and the backward, dx = (g - n z) / sqrt(P + eps), moves n, by their means over the real rows: P <- (1 - m) P + m mean
+// x^2, n <- n + m mean (g - n z) z.
 Tensor power(const Tensor& x, Mask mask, double eps, double momentum, const PowerState& state, const Tensor& gain,
              const Tensor& bias);
 // gain tanh(alpha x) + bias, alpha [1].
