@@ -71,8 +71,8 @@ struct NormView {
   Index groups() const { return outer * inner; }
   Index size() const { return outer * reduced * inner; }
 };
-// What x - mean is divided by: the deviation, sqrt(mean of (x - mean)^2 + eps), or max(length of x, eps) (ScaleNorm; for
-// inner == 1, not centred and without a mask).
+// What x - mean is divided by: the deviation, sqrt(mean of (x - mean)^2 + eps), or max(length of x, eps) (ScaleNorm;
+// for inner == 1, not centred and without a mask).
 enum class Divisor { deviation, length };
 struct NormRule {
   bool centred;  // else the mean is taken as 0 (RMS)
