@@ -47,7 +47,7 @@ void plain_attention(AttentionShape s, Dropout drop, In qkv, std::vector<double>
         }
         for (double& weight : weights) total += weight = std::exp(weight - highest);
         const Index query = (b * s.heads + h) * s.time + i;
-        log_sum[static_cast<std::size_t>(query)] = highest + std::log(total);
+        log_sum[static_cast<std::size_t>(query)] = (highest + std::log(total)) / std::log(2.0);
         for (Index d = 0; d < D; ++d)
           for (Index j = 0; j <= i; ++j)
             y[static_cast<std::size_t>((b * s.time + i) * C + h * D + d)] +=
@@ -77,7 +77,7 @@ std::vector<double> plain_gradients(AttentionShape s, Dropout drop, In qkv, In d
           score += static_cast<double>(qkv[q + d]) * qkv[k + d] * scale;
           dweight += static_cast<double>(dy[dout + d]) * qkv[v + d];
         }
-        const double weight = std::exp(score - log_sum[static_cast<std::size_t>(query)]);
+        const double weight = std::exp2(score / std::log(2.0) - log_sum[static_cast<std::size_t>(query)]);
         const double factor = keep_factor(drop, query * s.time + j);
         const double dscore = weight * (factor * dweight - delta);
         for (std::size_t d = 0; d < size; ++d) {
@@ -177,6 +177,16 @@ TEST_CASE("scores of 1e4 and equal scores stay finite and right") {
   Numbers dqkv = zeros(rows(s) * 48);
   attention_backward(s, {}, qkv, out.y, out.log_sum, normals(rows(s) * 16, "dy"), Grad{dqkv});
   CHECK(std::all_of(dqkv.begin(), dqkv.end(), [](Real value) { return std::isfinite(value); }));
+
+  // Scores of 1e9, whose own rounding is 64: the weights of the backward are still at most 1.
+  for (Index t = 0; t < s.time; ++t) qkv[static_cast<std::size_t>(t * 48)] = Real(2e7) + static_cast<Real>(t);
+  const Attended large = attend(s, {}, qkv);
+  Numbers ones = zeros(rows(s) * 16);
+  std::fill(ones.begin(), ones.end(), Real(1));
+  attention_backward(s, {}, qkv, large.y, large.log_sum, ones, Grad{dqkv});
+  double all = 0;
+  for (Index t = 0; t < s.time; ++t) all += dqkv[static_cast<std::size_t>(t * 48 + 32)];
+  CHECK(all == Approx(40).epsilon(1e-6));  // dv: each query hands out its weights, 1 in all
 
   std::fill(qkv.begin(), qkv.end(), Real(0));
   for (Index t = 0; t < s.time; ++t) qkv[static_cast<std::size_t>(t * 48 + 32)] = 3;

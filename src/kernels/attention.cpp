@@ -124,7 +124,7 @@ void forward_block(Size head_dim, In qkv, const Head& head, Queries queries, Dro
   Real* const sums = log_sum.data() + head.index * head.shape.time + queries.first;
   for_lanes(0, queries.count, [&](Index i, auto n) {
     const Running& r = running[i / kLanes];
-    store(sums + i, r.highest * static_cast<Real>(kLn2) + log(r.total), n);
+    store(sums + i, r.highest + static_cast<Real>(kLog2e) * log(r.total), n);
   });
 }
 

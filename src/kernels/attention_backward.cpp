@@ -1,6 +1,6 @@
 // The backward of attention: the weights are computed again, block by block, from the saved log-sums.
 //
-// With weights p = exp(score - log_sum), dropped out by factors f, and delta = sum over d of dy y:
+// With weights p = 2^(score / ln 2 - log_sum), dropped out by factors f, and delta = sum over d of dy y:
 //   dv_j += sum_i f p dy_i    dp = f (dy_i . v_j)    ds = p (dp - delta_i)    dq_i = scale sum_j ds k_j
 //   dk_j += scale sum_i ds q_i
 // Sums run over rising j and i, whichever thread meets which blocks: one thread has a whole head where there are enough
@@ -71,7 +71,7 @@ class BackwardHead {
       Lanes delta = dots[0];
       for (Index lane = 1; lane < kLanes; ++lane) delta += dots[lane];
       store(s.delta + i, delta);
-      store(s.log_sum + i, static_cast<Real>(kLog2e) * (lanes == kLanes ? load(sums + i) : load(sums + i, lanes)));
+      store(s.log_sum + i, lanes == kLanes ? load(sums + i) : load(sums + i, lanes));
     }
   }
 

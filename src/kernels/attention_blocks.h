@@ -212,8 +212,9 @@ void products_with_keys(Size head_dim, QueryBlock<kVectors> queries, Index j, In
 // The element of the dropout that key 0 has for query i; the next query's is `time` elements away.
 inline Index first_weight(const Head& head, Index i) { return (head.index * head.shape.time + i) * head.shape.time; }
 
-// Scores are in units of ln 2, so that weights are powers of two.
-inline constexpr double kLog2e = 1.4426950408889634, kLn2 = 0.6931471805599453;
+// Scores are in units of ln 2, so that weights are powers of two. The log-sum is kept in these units too: changed to
+// others and back, that of scores of 1e9 would be off by hundreds.
+inline constexpr double kLog2e = 1.4426950408889634;
 inline Real softmax_scale(AttentionShape s) {
   return static_cast<Real>(1 / std::sqrt(static_cast<double>(s.head_dim)));
 }

@@ -34,7 +34,7 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, c
   const double text_bytes = data.bytes_per_token * static_cast<double>(data.train_tokens + data.validation_tokens);
   const double real = sizeof(float);
   const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
-  const double positions = static_cast<double>(config.train.batch_size * model.context_length);
+  const double positions = static_cast<double>(config.statistics_rows() * model.context_length);  // of one pass
   // Where a probe looks, the branches' results stay apart, and some of their gradients.
   const double probed = config.log.layers_every > 0 ? 2.5 : 0;
   MemoryEstimate bytes;

@@ -112,7 +112,7 @@ struct AttentionShape {
   Index batch, time, heads, head_dim;
   Index first = 0;  // queries at positions first .. time - 1 are computed; keys from 0 (a key/value cache has the rest)
 };
-// log_sum [batch, heads, time]: ln of the sum of exp(scores) of each query, for the backward; may be empty.
+// log_sum [batch, heads, time]: log2 of the sum of exp(scores) of each query, for the backward; may be empty.
 // Dropout acts on the weights: element ((b H + h) time + i) time + j. Rows before `first` of y are not touched.
 // A query's result does not depend on `first` nor on how many queries follow: cached and uncached agree bit for bit.
 // No [T, T] matrix is stored beyond a block of queries by a block of keys. The backward is of all queries (first = 0).

@@ -11,7 +11,7 @@ namespace normlab {
 struct MemoryEstimate {
   double parameters = 0;   // with their gradients
   double optimizer = 0;    // moving averages
-  double activations = 0;  // what the forward keeps for the backward, of one micro-batch
+  double activations = 0;  // what the forward keeps for the backward, of one pass
   double backward = 0;     // gradients of activations, or the logits of a slice and the head's gradient
   double program = 0;      // code, buffers, the text and its tokens
 
