@@ -96,6 +96,35 @@ TEST_CASE("behind the residual BatchNorm leaks from there on") {
   CHECK(run_checks(input_of(NormKind::batch, Placement::post, 1)).later_token.training.place == "blocks.0.attn_norm");
 }
 
+TEST_CASE("the whole family: gradients are right, and what leaks is what looks at later positions") {
+  // The axes that each norm reduces over: time is the future, batch the company. Running averages are used in
+  // evaluation, by power after its warm-up too.
+  struct Expected {
+    NormKind norm;
+    bool later_training, later_evaluation, others_training, others_evaluation;
+  };
+  const auto expected = GENERATE(
+      Expected{NormKind::scale, false, false, false, false}, Expected{NormKind::group, false, false, false, false},
+      Expected{NormKind::dyt, false, false, false, false}, Expected{NormKind::instance, true, true, false, false},
+      Expected{NormKind::layer_seq, true, true, false, false},
+      Expected{NormKind::batch_step, false, false, true, false}, Expected{NormKind::power, false, false, false, false});
+  INFO(config::to_string(expected.norm));
+  const CheckReport report = run_checks(input_of(expected.norm));
+  CHECK(static_cast<bool>(report.later_token.training) == expected.later_training);
+  CHECK(static_cast<bool>(report.later_token.evaluation) == expected.later_evaluation);
+  CHECK(static_cast<bool>(report.other_samples.training) == expected.others_training);
+  CHECK(static_cast<bool>(report.other_samples.evaluation) == expected.others_evaluation);
+  for (const CheckItem& item : report.items) {
+    if (!item.name.starts_with("gradients")) continue;
+    INFO(item.name << ": " << item.detail);
+    CHECK(item.status == Status::ok);
+  }
+  if (expected.norm == NormKind::power) {
+    CHECK(status_of(report, "gradients, power after its warm-up") == Status::ok);
+    CHECK(status_of(report, "causality, power's warm-up") == Status::warning);
+  }
+}
+
 TEST_CASE("a parameter without gradient is named") {
   CheckInput input = input_of(NormKind::layer);
   input.model.config.norm_gain = 0;  // nothing passes any norm

@@ -103,7 +103,7 @@ struct Layer {
 
   Values forward(Activation act = Activation::none) const {
     Values y(at(s.rows * s.out));
-    kernels::linear_forward(s, act, x, weight, bias, {}, y);
+    kernels::linear_forward(s, act, x, weight, bias, {}, {}, y);
     return y;
   }
   Values backward_input(const Values& old = {}) const {
@@ -216,20 +216,35 @@ TEST_CASE("linear, " PRECISION ": a gradient is added to what is there when aske
 TEST_CASE("linear, " PRECISION ": an absent bias is zero, also across blocks of the depth") {
   Layer layer(20, 400, 40);
   Values y(20 * 40);
-  kernels::linear_forward(layer.s, Activation::none, layer.x, layer.weight, {}, {}, y);
+  kernels::linear_forward(layer.s, Activation::none, layer.x, layer.weight, {}, {}, {}, y);
   layer.bias.assign(40, 0);
   CHECK(layer.plain_forward().wrong(y) == 0);
 }
 
-TEST_CASE("linear, " PRECISION ": an activation, with and without z") {
+TEST_CASE("linear, " PRECISION ": an activation, with and without its slope") {
   const Layer layer(20, 400, 83);
-  const Values z_alone = layer.forward();
   for (const Activation act : {Activation::gelu, Activation::gelu_tanh, Activation::relu}) {
-    Values z(z_alone.size()), y(z_alone.size());
-    kernels::linear_forward(layer.s, act, layer.x, layer.weight, layer.bias, z, y);
-    CHECK(same_bytes(z, z_alone));
+    const Values alone = layer.forward(act);
+    Values slope(alone.size()), y(alone.size());
+    kernels::linear_forward(layer.s, act, layer.x, layer.weight, layer.bias, {}, slope, y);
+    CHECK(same_bytes(y, alone));
     CHECK(layer.plain_forward().wrong_after(act, y) == 0);
-    CHECK(same_bytes(layer.forward(act), y));
+    // The slope's values are checked in kernels_f64_test.cpp and simd_test.cpp; here, that each lies in its place.
+    const Values z = layer.forward();
+    Values from_z(z.size()), z_again(z.size());
+    kernels::linear_forward({static_cast<Index>(z.size()), 1, 1}, act, z, Values{1}, {}, {}, from_z, z_again);
+    CHECK(same_bytes(slope, from_z));
+  }
+}
+
+TEST_CASE("linear, " PRECISION ": a residual is added last, as a sum of its own would") {
+  for (const auto& [rows, in, out] : {std::array<Index, 3>{20, 400, 83}, {3, 16, 64}}) {
+    const Layer layer(rows, in, out);
+    const Values residual = random_values(rows * out, "residual"), product = layer.forward();
+    Values y(product.size()), sum(product.size());
+    kernels::linear_forward(layer.s, Activation::none, layer.x, layer.weight, layer.bias, residual, {}, y);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = residual[i] + product[i];
+    CHECK(same_bytes(y, sum));
   }
 }
 

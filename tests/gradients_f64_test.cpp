@@ -110,6 +110,40 @@ TEST_CASE("gradient of cross-entropy, with targets that do not count") {
   check_gradients("cross_entropy", {logits}, [&] { return ops::cross_entropy(logits, targets, 0.25); });
 }
 
+TEST_CASE("gradient of the head with its cross-entropy, and the same as of the two, over more rows than a slice") {
+  const Tensor weight = random_tensor({5, 3}, 2);
+  const std::vector<std::int32_t> few{0, 4, kernels::kIgnore, 2, 2, kernels::kIgnore};
+  const Tensor x = random_tensor({2, 3, 3}, 1);
+  check_gradients("linear_cross_entropy", {x, weight}, [&] { return ops::linear_cross_entropy(x, weight, few, 0.25); });
+  const Index rows = 1000;
+  const Tensor many = random_tensor({rows, 3}, 3);
+  std::vector<std::int32_t> targets;
+  for (Index i = 0; i < rows; ++i) targets.push_back(static_cast<std::int32_t>(i % 5));
+  std::vector<Real> row_loss(targets.size()), row_loss_of_two(targets.size());
+  const auto gradients = [&](const Tensor& loss) {
+    many.clear_grad(), weight.clear_grad();
+    backward(loss);
+    std::vector<Real> all{loss.item()};
+    all.insert(all.end(), many.grad().begin(), many.grad().end());
+    all.insert(all.end(), weight.grad().begin(), weight.grad().end());
+    return all;
+  };
+  const std::vector<Real> one = gradients(ops::linear_cross_entropy(many, weight, targets, 0.5, row_loss));
+  CHECK(one == gradients(ops::cross_entropy(ops::linear(many, weight, {}), targets, 0.5, row_loss_of_two)));
+  CHECK(row_loss == row_loss_of_two);
+}
+
+TEST_CASE("gradient of a linear layer onto a residual, and the same bits as of a sum") {
+  const Tensor x = random_tensor({2, 3, 5}, 1), weight = random_tensor({5, 5}, 2), bias = random_tensor({5}, 3);
+  const Tensor residual = random_tensor({2, 3, 5}, 4);
+  check_gradients("linear_onto", {residual, x, weight, bias},
+                  [&] { return ops::linear_onto(residual, x, weight, bias); });
+  check_gradients("linear_onto, onto itself", {x, weight, bias}, [&] { return ops::linear_onto(x, x, weight, bias); });
+  const Tensor fused = ops::linear_onto(residual, x, weight, bias),
+               sum = ops::add(residual, ops::linear(x, weight, bias));
+  CHECK(std::ranges::equal(fused.values(), sum.values()));
+}
+
 TEST_CASE("no graph is kept when nothing needs a gradient") {
   const Tensor x(Shape{2, 3});
   CHECK(!ops::add(x, x).needs_grad());

@@ -47,12 +47,47 @@ void plain_attention(AttentionShape s, Dropout drop, In qkv, std::vector<double>
         }
         for (double& weight : weights) total += weight = std::exp(weight - highest);
         const Index query = (b * s.heads + h) * s.time + i;
-        log_sum[static_cast<std::size_t>(query)] = highest + std::log(total);
+        log_sum[static_cast<std::size_t>(query)] = (highest + std::log(total)) / std::log(2.0);
         for (Index d = 0; d < D; ++d)
           for (Index j = 0; j <= i; ++j)
             y[static_cast<std::size_t>((b * s.time + i) * C + h * D + d)] +=
                 weights[static_cast<std::size_t>(j)] / total * keep_factor(drop, query * s.time + j) * at(j, 2, d);
       }
+}
+
+// The gradients of the definition: weights p dropped out by factors f, dp = f dy . v, ds = p (dp - sum of p dp).
+std::vector<double> plain_gradients(AttentionShape s, Dropout drop, In qkv, In dy) {
+  const Index C = channels(s), D = s.head_dim;
+  const double scale = 1 / std::sqrt(static_cast<double>(D));
+  std::vector<double> y, log_sum, out(qkv.size());
+  plain_attention(s, drop, qkv, y, log_sum);
+  for (Index head = 0; head < s.batch * s.heads; ++head)
+    for (Index i = 0; i < s.time; ++i) {
+      const Index query = head * s.time + i, row = head / s.heads * s.time, column = head % s.heads * D;
+      const auto at = [&](Index t, Index part) {
+        return static_cast<std::size_t>((row + t) * 3 * C + part * C + column);
+      };
+      const auto dout = static_cast<std::size_t>((row + i) * C + column), size = static_cast<std::size_t>(D);
+      double delta = 0;
+      for (std::size_t d = 0; d < size; ++d) delta += y[dout + d] * dy[dout + d];
+      for (Index j = 0; j <= i; ++j) {
+        const std::size_t q = at(i, 0), k = at(j, 1), v = at(j, 2);
+        double score = 0, dweight = 0;
+        for (std::size_t d = 0; d < size; ++d) {
+          score += static_cast<double>(qkv[q + d]) * qkv[k + d] * scale;
+          dweight += static_cast<double>(dy[dout + d]) * qkv[v + d];
+        }
+        const double weight = std::exp2(score / std::log(2.0) - log_sum[static_cast<std::size_t>(query)]);
+        const double factor = keep_factor(drop, query * s.time + j);
+        const double dscore = weight * (factor * dweight - delta);
+        for (std::size_t d = 0; d < size; ++d) {
+          out[q + d] += scale * dscore * qkv[k + d];
+          out[k + d] += scale * dscore * qkv[q + d];
+          out[v + d] += weight * factor * dy[dout + d];
+        }
+      }
+    }
+  return out;
 }
 
 void check_near(const Numbers& values, const std::vector<double>& right, double tolerance) {
@@ -79,6 +114,22 @@ TEST_CASE("attention agrees with its definition over odd sizes, several blocks a
   for (const Index D : {1, 7, 8, 9, 16, 32, 33, 35, 64}) check({1, 20, 3, D}, {});
   check({2, 70, 2, 16}, {Real(0.5), 77});
   check({2, 40, 2, 16, 21}, {});
+}
+
+TEST_CASE(
+    "the gradients of attention agree with their definition in float, over odd sizes, several blocks and dropout") {
+  const auto check = [](AttentionShape s, Dropout drop) {
+    INFO("time " << s.time << " head_dim " << s.head_dim << " dropout " << drop.p);
+    const Numbers qkv = normals(rows(s) * 3 * channels(s), "qkv"), dy = normals(rows(s) * channels(s), "dy");
+    const Attended out = attend(s, drop, qkv);
+    Numbers dqkv = zeros(rows(s) * 3 * channels(s));
+    attention_backward(s, drop, qkv, out.y, out.log_sum, dy, Grad{dqkv});
+    // Sums of up to 130 products of numbers up to 30, with errors of 1e-6 of the products' size.
+    check_near(dqkv, plain_gradients(s, drop, qkv, dy), 1e-4);
+  };
+  for (const Index time : {1, 15, 16, 17, 31, 63, 64, 65, 130}) check({2, time, 2, 16}, {});
+  for (const Index D : {1, 7, 8, 9, 32, 33, 64, 72}) check({1, 70, 2, D}, {});
+  check({2, 70, 2, 16}, {Real(0.5), 77});
 }
 
 TEST_CASE("a query's result depends neither on the first query nor on how many follow, bit for bit") {
@@ -127,6 +178,16 @@ TEST_CASE("scores of 1e4 and equal scores stay finite and right") {
   attention_backward(s, {}, qkv, out.y, out.log_sum, normals(rows(s) * 16, "dy"), Grad{dqkv});
   CHECK(std::all_of(dqkv.begin(), dqkv.end(), [](Real value) { return std::isfinite(value); }));
 
+  // Scores of 1e9, whose own rounding is 64: the weights of the backward are still at most 1.
+  for (Index t = 0; t < s.time; ++t) qkv[static_cast<std::size_t>(t * 48)] = Real(2e7) + static_cast<Real>(t);
+  const Attended large = attend(s, {}, qkv);
+  Numbers ones = zeros(rows(s) * 16);
+  std::fill(ones.begin(), ones.end(), Real(1));
+  attention_backward(s, {}, qkv, large.y, large.log_sum, ones, Grad{dqkv});
+  double all = 0;
+  for (Index t = 0; t < s.time; ++t) all += dqkv[static_cast<std::size_t>(t * 48 + 32)];
+  CHECK(all == Approx(40).epsilon(1e-6));  // dv: each query hands out its weights, 1 in all
+
   std::fill(qkv.begin(), qkv.end(), Real(0));
   for (Index t = 0; t < s.time; ++t) qkv[static_cast<std::size_t>(t * 48 + 32)] = 3;
   for (const Real value : {attend(s, {}, qkv).y[0], attend(s, {}, qkv).y[39 * 16]}) CHECK(std::fabs(value - 3) < 1e-6);
@@ -142,17 +203,18 @@ TEST_CASE("a later key, even a wild one, changes no earlier query") {
 }
 
 TEST_CASE("attention gives the same bytes for any number of threads") {
-  const AttentionShape s{3, 70, 3, 20};
-  const Numbers qkv = normals(rows(s) * 180, "qkv"), dy = normals(rows(s) * 60, "dy"),
-                old = normals(rows(s) * 180, "old");
-  for (const Dropout drop : {Dropout{}, Dropout{Real(0.2), 5}})
-    check_threads([&] {
-      const Attended out = attend(s, drop, qkv);
-      Numbers dqkv = old, rotated = zeros(rows(s) * 180);
-      attention_backward(s, drop, qkv, out.y, out.log_sum, dy, Grad{dqkv, true});
-      rope_forward(s, 10000, qkv, rotated);
-      return joined({&out.y, &out.log_sum, &dqkv, &rotated});
-    });
+  // Of few heads a thread has one block at a time, of many the whole.
+  const AttentionShape s = GENERATE(AttentionShape{3, 70, 3, 20}, AttentionShape{1, 200, 1, 16});
+  const Dropout drop = GENERATE(Dropout{}, Dropout{Real(0.2), 5});
+  const Index size = rows(s) * 3 * channels(s);
+  const Numbers qkv = normals(size, "qkv"), dy = normals(size / 3, "dy"), old = normals(size, "old");
+  check_threads([&] {
+    const Attended out = attend(s, drop, qkv);
+    Numbers dqkv = old, rotated = zeros(size);
+    attention_backward(s, drop, qkv, out.y, out.log_sum, dy, Grad{dqkv, true});
+    rope_forward(s, 10000, qkv, rotated);
+    return joined({&out.y, &out.log_sum, &dqkv, &rotated});
+  });
 }
 
 TEST_CASE("rotary positions turn the halves of q and k by the angle of their position, and copy v") {

@@ -77,18 +77,24 @@ TEST_CASE("pointwise gradients agree with central differences") {
           return y;
         },
         [&](const Inputs&, const Numbers& dy, std::vector<Grad>& g) {
-          kernels::add_backward(Real(1.7), dy, g[0], g[1]);
+          kernels::accumulate(Real(1.7), dy, g[0]);
+          kernels::accumulate(1, dy, g[1]);
         });
-    for (const Activation act : {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::relu})
+    const kernels::LinearShape one_column{n, 1, 1};
+    const Numbers one{1};
+    for (const Activation act : {Activation::gelu, Activation::gelu_tanh, Activation::relu})
       check_gradients(
           "activation", {normals(n, "z")},
           [&](const Inputs& in) {
             Numbers y = zeros(n);
-            kernels::activation_forward(act, in[0], y);
+            kernels::linear_forward(one_column, act, in[0], one, {}, {}, {}, y);
             return y;
           },
           [&](const Inputs& in, const Numbers& dy, std::vector<Grad>& g) {
-            kernels::activation_backward(act, in[0], dy, g[0]);
+            Numbers y = zeros(n), slope = zeros(n);
+            kernels::linear_forward(one_column, act, in[0], one, {}, {}, slope, y);
+            kernels::multiply(dy, slope);
+            kernels::accumulate(1, slope, g[0]);
           });
     check_gradients(
         "swiglu", {normals(n, "gate"), normals(n, "up")},
@@ -168,7 +174,7 @@ TEST_CASE("gradients of a norm with given statistics agree with central differen
   }
 }
 
-TEST_CASE("gradients of attention agree with central differences, dropout and a first query included") {
+TEST_CASE("gradients of attention agree with central differences, dropout included") {
   const auto check = [](AttentionShape s, Dropout drop) {
     const Index C = s.heads * s.head_dim, rows = s.batch * s.time;
     check_gradients(
@@ -187,7 +193,6 @@ TEST_CASE("gradients of attention agree with central differences, dropout and a 
   for (const Index time : {1, 7, 8, 9, 19}) check({2, time, 2, 3}, {});
   for (const Index D : {1, 7, 8, 9, 16}) check({1, 5, 2, D}, {});
   check({1, 9, 1, 4}, {Real(0.4), 99});
-  check({2, 11, 1, 3, 6}, {});
   check({1, 70, 1, 2}, {});  // two blocks of keys
 }
 

@@ -132,3 +132,31 @@ TEST_CASE("batch norm in evaluation uses the running averages, changes none, and
   CHECK(mean[0] == 1);
   CHECK(var[1] == Real(0.25));
 }
+
+TEST_CASE(
+    "batch norm evaluated on the batch's own statistics: as in training, but nothing is updated, and the distance is "
+    "told") {
+  struct Distances : Probe {
+    std::vector<StatisticsDistance> seen;
+    void see(Site, Index, const Tensor&, Mask) override {}
+    void see_statistics(const std::string& name, StatisticsDistance distance) override {
+      CHECK(name == "n");
+      seen.push_back(distance);
+    }
+  } probe;
+  ParameterStore store(1);
+  const Norm norm(Scope(store) / "n", config_of(NormKind::batch, 2));
+  const Out mean = store.buffers()[0].tensor.values(), var = store.buffers()[1].tensor.values();
+  mean[0] = 1, mean[1] = 2, var[0] = 4, var[1] = 1;
+  Pass pass;
+  pass.batch_statistics = true;
+  pass.probe = &probe;
+  const Tensor x = tensor_of({2, 1, 2}, {3, 0, 5, 2});  // means 4 and 1, variances 1 and 1
+  const Tensor y = norm.forward(x, pass);
+  CHECK(same_bits(y, training_forward(Norm(Scope(store) / "m", config_of(NormKind::batch, 2)), x)));
+  CHECK((mean[0] == 1 && mean[1] == 2 && var[0] == 4 && var[1] == 1));
+  REQUIRE(probe.seen.size() == 1);
+  // Means: 3 of a deviation of 2, and -1 of 1. Variances: 1/4 - 1, and 0. The deviations have eps in them.
+  CHECK(probe.seen[0].mean == Approx(std::sqrt((1.5 * 1.5 + 1) / 2)).epsilon(1e-4));
+  CHECK(probe.seen[0].variance == Approx(std::sqrt(0.75 * 0.75 / 2)).epsilon(1e-4));
+}

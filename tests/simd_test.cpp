@@ -61,6 +61,26 @@ TEST_CASE("exp of a vector is right to 1.5e-7 relative wherever the result is a 
   CHECK(std::isnan(first(exp(broadcast(std::numeric_limits<float>::quiet_NaN())))));
 }
 
+TEST_CASE("exp2 and log of a vector are right to 1e-7 relative wherever they are normal floats") {
+  const Worst power = worst_error(
+      -126.0f, 127.0f, 97, [](Lanes x) { return exp2(x); }, [](double x) { return std::exp2(x); }, relative);
+  INFO("exp2: worst " << power.error << " at " << power.at);
+  CHECK(power.error < 1e-7);
+  CHECK(first(exp2(broadcast(0))) == 1);
+  for (const float x : {-127.0f, -1e4f, -std::numeric_limits<float>::infinity()}) CHECK(first(exp2(broadcast(x))) == 0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(first(exp2(broadcast(nan)))));
+
+  const auto ln = [](double x) { return std::log(std::max(x, 1.1754944e-38)); };  // subnormal numbers are not asked for
+  const Worst logarithm = worst_error(
+      0.0f, std::numeric_limits<float>::max(), 97,
+      [](Lanes x) { return log(larger(x, broadcast(std::numeric_limits<float>::min()))); }, ln, relative);
+  INFO("log: worst " << logarithm.error << " at " << logarithm.at);
+  CHECK(logarithm.error < 1e-7);
+  CHECK(first(log(broadcast(1))) == 0);
+  CHECK(std::isnan(first(log(broadcast(nan)))));
+}
+
 TEST_CASE("tanh and erf of a vector are right to 3e-7 relative over all floats") {
   const float large = std::numeric_limits<float>::max(), nan = std::numeric_limits<float>::quiet_NaN();
   const float tiny = 1e-37f;  // below it 2x or x / sqrt(pi) may lose digits as a subnormal number
@@ -94,8 +114,8 @@ TEST_CASE("activations and their derivatives keep float's precision relative to 
   // 1 + erf cancels for z < 0: the error is absolute, about half a unit of 1 times z, and z is below 6 there.
   const auto check = [&](Activation act, bool derivative, auto exact) {
     const Worst worst = worst_error(
-        -20.0f, 20.0f, 997, [&](Lanes z) { return derivative ? activate_derivative(act, z) : activate(act, z); }, exact,
-        [](double right) { return std::fabs(right) + 1; });
+        -20.0f, 20.0f, 997, [&](Lanes z) { return derivative ? activate_with_slope(act, z).slope : activate(act, z); },
+        exact, [](double right) { return std::fabs(right) + 1; });
     INFO("worst " << worst.error << " at " << worst.at);
     CHECK(worst.error < 6e-7);
   };
@@ -104,9 +124,9 @@ TEST_CASE("activations and their derivatives keep float's precision relative to 
   check(Activation::gelu_tanh, false, [&](double z) { return 0.5 * z * (1 + tanh_of(z)); });
   check(Activation::gelu_tanh, true, tanh_slope);
   check(Activation::relu, false, [](double z) { return z > 0 ? z : 0; });
-  CHECK(first(activate_derivative(Activation::relu, broadcast(0))) == 0);
-  CHECK(first(activate_derivative(Activation::relu, broadcast(2))) == 1);
-  CHECK(first(activate_derivative(Activation::none, broadcast(2))) == 1);
+  CHECK(first(activate_with_slope(Activation::relu, broadcast(0)).slope) == 0);
+  CHECK(first(activate_with_slope(Activation::relu, broadcast(2)).slope) == 1);
+  CHECK(first(activate_with_slope(Activation::none, broadcast(2)).slope) == 1);
   CHECK(std::isnan(first(activate(Activation::relu, broadcast(std::numeric_limits<float>::quiet_NaN())))));
 }
 

@@ -142,6 +142,53 @@ TEST_CASE("a run stopped and resumed equals an unbroken one, with dropout, batch
   }
 }
 
+TEST_CASE("drawn lengths, topics, ROT13 and shards: equal bytes for any number of threads, and for a run resumed") {
+  const TemporaryDirectory directory;
+  RunConfig config = small_config();
+  config.data.lengths = DataConfig::Lengths{4, 4};
+  config.data.batches = BatchesFrom::topic;
+  config.data.topic_span = 500;
+  config.data.rot13 = GENERATE(Rot13::batch, Rot13::sample);
+  config.model.norm = NormKind::batch;
+  config.train.shards = 2;
+  config.eval.statistics = EvalStatistics::batch;
+  config.train.threads = 1;
+  train(config, directory.path("whole"));
+  config.train.threads = 3;
+  RunOptions options;
+  options.stop_at = 13;
+  train(config, directory.path("halves"), options);
+  resume(directory.path("halves"));
+  CHECK((checkpoint_bytes(directory.path("halves"), 20) == checkpoint_bytes(directory.path("whole"), 20)));
+  CHECK((read_file(directory.path("halves") + "/metrics.jsonl") ==
+         read_file(directory.path("whole") + "/metrics.jsonl")));
+  set_threads(allowed_threads().count);
+}
+
+TEST_CASE("with batch statistics the layers lines tell their distance from the running ones, and the loss on either") {
+  const TemporaryDirectory directory;
+  RunConfig config = small_config();
+  config.log.layers_every = 10;
+  train(config, directory.path("layer"));
+  CHECK(lines_of(directory.path("layer"), "layers").at(0).find("statistics_mean_distance") == nullptr);
+  config.model.norm = NormKind::batch;
+  train(config, directory.path("batch"));
+  const auto lines = lines_of(directory.path("batch"), "layers");
+  REQUIRE(lines.size() == 2);
+  for (const char* distance : {"statistics_mean_distance", "statistics_variance_distance"}) {
+    const auto& by_norm = lines[1].at(distance).members();
+    REQUIRE(by_norm.size() == 5);
+    CHECK(by_norm[0].name == "blocks.0.attn_norm");
+    CHECK(by_norm[4].name == "final_norm");
+    for (const auto& norm : by_norm) CHECK(norm.value.real() > 0);
+  }
+  // At step 0 the running statistics are still 0 and 1; the batch's own loss is that of the training step, without
+  // dropout.
+  const double own = lines[0].at("loss_on_batch_statistics").real();
+  CHECK(own == Approx(lines_of(directory.path("batch"), "train").at(0).at("loss").real()).epsilon(1e-5));
+  CHECK(lines[0].at("loss_on_running_statistics").real() != own);
+}
+
 TEST_CASE("resuming goes back to the last checkpoint, whatever was logged behind it") {
   const TemporaryDirectory directory;
   const std::string run = directory.path("run"), whole = directory.path("whole");

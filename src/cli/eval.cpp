@@ -25,10 +25,10 @@ RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
   config::apply_overrides(config, words.overrides());
   for (const config::Difference& difference : config::differences(checkpoint.config(), config))
     check<ConfigError>((difference.path.starts_with("data.") && difference.path != "data.tokenizer") ||
-                           difference.path == "train.threads",
+                           difference.path == "train.threads" || difference.path == "eval.statistics",
                        "eval: ", difference.path, " cannot change from ", difference.left, " to ", difference.right,
-                       "; a trained model keeps its settings, and only train.threads and data.*, without "
-                       "data.tokenizer, can be given");
+                       "; a trained model keeps its settings, and only train.threads, eval.statistics and data.*, "
+                       "without data.tokenizer, can be given");
   return config;
 }
 
@@ -69,7 +69,7 @@ int run(const Words& words) {
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);
   const Dataset data = data_of(checkpoint, config, words);
-  const EvalReport report = evaluate(checkpoint.model(), data, data.all_windows());
+  const EvalReport report = evaluate(checkpoint.model(), data, data.all_windows(), own_rows(config));
   print(words.has("--json") ? json_of(report, data.facts()).indented() + "\n" : text_of(report, data.facts()));
   return 0;
 }

@@ -67,7 +67,8 @@ int run(const Words& words) {
                    "inspect: --seeds and --depths are about fresh models; give a configuration instead of ",
                    subject.path);
   const Batch batch = subject.data.train_batch(1, 0, subject.config.train.batch_size);  // the first of a run
-  InspectReport report{subject.config, subject.description(), {}, costs_of(subject.config, subject.model), {}};
+  InspectReport report{
+      subject.config, subject.description(), {}, costs_of(subject.config, subject.data.facts(), subject.model), {}};
   if (seeds > 1) report.subject += text(", means over ", seeds, " seeds");
   std::optional<Curvature> curvature;
   with_team([&] {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draws.h"
 #include "normlab/base/check.h"
-#include "normlab/base/rng.h"
 #include "texts.h"
 
 namespace normlab {
@@ -14,8 +14,11 @@ namespace {
 Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
   if (config.tokenizer == "byte") return Tokenizer::bytes();
   if (config.tokenizer == "char") {
-    const NamedText both[] = {texts.train(), texts.validation()};
-    return Tokenizer::characters(both);
+    std::vector<NamedText> all{texts.train(), texts.validation()};
+    if (config.rot13 == Rot13::none) return Tokenizer::characters(all);
+    const std::string turned[] = {rot13(all[0].text), rot13(all[1].text)};
+    for (std::size_t i = 0; i < 2; ++i) all.push_back({turned[i], all[i].name});
+    return Tokenizer::characters(all);
   }
   const std::vector<std::string> choices{"char", "byte"};
   const std::string near = nearest(config.tokenizer, choices);
@@ -96,12 +99,27 @@ double mean_over_targets(const std::vector<double>& nats, std::span<const Window
   return count > 0 ? sum / static_cast<double>(count) : 0.0;
 }
 
+// The tokens of a text and, with data.rot13, of its ROT13 behind them.
+std::vector<Domain> append_domains(const NamedText& text, const DataConfig& config, const Tokenizer& tokenizer,
+                                   Tokens& tokens) {
+  std::vector<Domain> domains;
+  const auto append = [&](std::string_view content) {
+    const Tokens more = tokenizer.encode(content, text.name);
+    const auto begin = static_cast<Index>(tokens.size());
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    domains.push_back({begin, static_cast<Index>(tokens.size()), {}});
+  };
+  append(text.text);
+  if (config.rot13 != Rot13::none) append(rot13(text.text));
+  return domains;
+}
+
 // One window a line: its tokens, the newline included, at most context_length + 1 of them. Lines without a target
 // (empty ones, or a single character that ends the text) are left out.
-std::vector<Window> windows_by_line(const Tokens& tokens, std::int32_t newline, Index context) {
+std::vector<Window> windows_by_line(const Tokens& tokens, const Domain& domain, std::int32_t newline, Index context) {
   std::vector<Window> windows;
-  const auto n = static_cast<Index>(tokens.size());
-  for (Index start = 0, i = 0; i < n; ++i) {
+  const Index n = domain.end;
+  for (Index start = domain.begin, i = start; i < n; ++i) {
     if (tokens[static_cast<std::size_t>(i)] != newline && i + 1 < n) continue;
     if (i > start) windows.push_back({start, std::min(i - start, context)});
     start = i + 1;
@@ -114,21 +132,18 @@ std::vector<Window> windows_by_line(const Tokens& tokens, std::int32_t newline, 
 Dataset Dataset::load(const DataConfig& config, Index context_length, std::uint64_t seed,
                       const std::optional<Tokenizer>& tokenizer) {
   const Texts texts = read_texts(config, seed);
-  Dataset data(texts, tokenizer ? *tokenizer : tokenizer_for(config, texts), config.documents, context_length, seed);
+  Dataset data(texts, tokenizer ? *tokenizer : tokenizer_for(config, texts), config, context_length, seed);
+  check_draws(config, context_length, data.train_domains_[0], texts.first_name);
   if (config.documents == Documents::lines) {
-    check<DataError>(!data.train_documents_.empty(), texts.first_name,
+    check<DataError>(!data.train_domains_[0].documents.empty(), texts.first_name,
                      ": no line of the training part has two characters or more; data.documents=lines needs some");
-    check<DataError>(!data.validation_documents_.empty(), texts.validation().name,
+    check<DataError>(!data.validation_domains_[0].documents.empty(), texts.validation().name,
                      ": no line of the validation part has two characters or more; give more text, or a larger "
                      "data.val_fraction");
     return data;
   }
-  const std::string least = text(" tokens to train on, but a window takes ", context_length + 1,
-                                 " (model.context_length + 1); give more text, or lower model.context_length");
-  check<DataError>(data.facts_.train_tokens > context_length, texts.first_name, ": there are ",
-                   data.facts_.train_tokens, least);
-  check<DataError>(data.facts_.validation_tokens >= 2, texts.validation().name, ": there are ",
-                   data.facts_.validation_tokens,
+  check<DataError>(data.validation_domains_[0].end >= 2, texts.validation().name, ": there are ",
+                   data.validation_domains_[0].end,
                    " tokens to validate on, but a window takes at least 2; give more text, or a larger "
                    "data.val_fraction");
   return data;
@@ -139,23 +154,24 @@ Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokeniz
   Texts texts;
   texts.first_name = text("'", path, "'");
   texts.first = read_text_file(path, texts.first_name);
-  Dataset data(texts, tokenizer, documents, context_length, 0);
+  DataConfig config;
+  config.documents = documents;
+  Dataset data(texts, tokenizer, config, context_length, 0);
   check<DataError>(!data.all_windows().empty(), texts.first_name, ": there are ", data.facts_.validation_tokens,
                    " tokens and no target among them; give more text");
   return data;
 }
 
-Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, Documents documents, Index context_length,
+Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfig& config, Index context_length,
                  std::uint64_t seed)
-    : documents_(documents),
-      context_length_(context_length),
-      seed_(seed),
-      tokenizer_(tokenizer),
-      train_(tokenizer.encode(texts.train().text, texts.train().name)),
-      validation_(tokenizer.encode(texts.validation().text, texts.validation().name)) {
-  if (documents == Documents::lines) {
-    train_documents_ = windows_by_line(train_, tokenizer.newline(), context_length);
-    validation_documents_ = windows_by_line(validation_, tokenizer.newline(), context_length);
+    : config_(config), context_length_(context_length), seed_(seed), tokenizer_(tokenizer) {
+  train_domains_ = append_domains(texts.train(), config, tokenizer, train_);
+  validation_domains_ = append_domains(texts.validation(), config, tokenizer, validation_);
+  if (config.documents == Documents::lines) {
+    for (Domain& domain : train_domains_)
+      domain.documents = windows_by_line(train_, domain, tokenizer.newline(), context_length);
+    for (Domain& domain : validation_domains_)
+      domain.documents = windows_by_line(validation_, domain, tokenizer.newline(), context_length);
   }
   facts_.hash = hash_of(texts);
   facts_.train_tokens = static_cast<Index>(train_.size());
@@ -165,53 +181,76 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, Documents docum
   facts_.bigram = bigram_entropy(counted, validation_, tokenizer.vocab_size());
   if (!validation_.empty())
     facts_.bytes_per_token =
-        static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_.size());
+        static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_domains_[0].end);
   if (texts.corpus) {
     facts_.entropy_rate = texts.corpus->entropy_rate();
-    if (!texts.separate) facts_.floor = mean_over_targets(texts.corpus->nats(texts.first, texts.split), all_windows());
+    if (!texts.separate)
+      facts_.floor =
+          mean_over_targets(texts.corpus->nats(texts.first, texts.split), all_windows(validation_domains_[0]));
   }
 }
 
 Batch Dataset::train_batch(Index step, Index micro_batch, Index rows) const {
-  const Random random =
-      Random(seed_, "data.rows").sub(static_cast<std::uint64_t>(step)).sub(static_cast<std::uint64_t>(micro_batch));
-  std::vector<Window> windows;
-  for (Index row = 0; row < rows; ++row) {
-    Random draw = random.sub(static_cast<std::uint64_t>(row));
-    if (documents_ == Documents::lines) {
-      windows.push_back(train_documents_[draw.below(train_documents_.size())]);
-    } else {
-      const Index starts = facts_.train_tokens - context_length_;
-      windows.push_back({static_cast<Index>(draw.below(static_cast<std::uint64_t>(starts))), context_length_});
-    }
+  return batch_of(train_, draw_windows(config_, context_length_, train_domains_, {seed_, step, micro_batch}, rows));
+}
+
+std::vector<Window> Dataset::of_all_domains(const std::function<std::vector<Window>(const Domain&)>& windows_of) const {
+  std::vector<Window> windows = windows_of(validation_domains_[0]);
+  if (validation_domains_.size() == 1) return windows;
+  std::vector<Window> second = windows_of(validation_domains_[1]);
+  if (config_.rot13 == Rot13::batch) {
+    windows.insert(windows.end(), second.begin(), second.end());
+    return windows;
   }
-  return batch_of(train_, windows);
+  std::vector<Window> mixed;
+  for (std::size_t i = 0; i < std::max(windows.size(), second.size()); ++i)
+    for (const std::vector<Window>* from : {&windows, &second})
+      if (i < from->size()) mixed.push_back((*from)[i]);
+  return mixed;
 }
 
 std::vector<Window> Dataset::spread_windows(Index count) const {
+  const auto domains = static_cast<Index>(validation_domains_.size());
+  return of_all_domains([&](const Domain& domain) { return spread_windows(domain, (count + domains - 1) / domains); });
+}
+std::vector<Window> Dataset::all_windows() const {
+  return of_all_domains([&](const Domain& domain) { return all_windows(domain); });
+}
+
+std::vector<Window> Dataset::spread_windows(const Domain& domain, Index count) const {
   std::vector<Window> windows;
-  if (documents_ == Documents::lines) {
-    const auto documents = static_cast<Index>(validation_documents_.size());
+  if (config_.documents == Documents::lines) {
+    const auto documents = static_cast<Index>(domain.documents.size());
     count = std::min(count, documents);
     for (Index i = 0; i < count; ++i)
-      windows.push_back(validation_documents_[static_cast<std::size_t>(i * documents / count)]);
+      windows.push_back(domain.documents[static_cast<std::size_t>(i * documents / count)]);
     return windows;
   }
-  const Index targets = facts_.validation_tokens - 1;
-  if (targets < context_length_) return all_windows();
+  const Index targets = domain.end - domain.begin - 1;
+  if (targets < context_length_) return all_windows(domain);
   count = std::min(count, targets / context_length_);
   for (Index i = 0; i < count; ++i)
-    windows.push_back({count > 1 ? i * (targets - context_length_) / (count - 1) : 0, context_length_});
+    windows.push_back(
+        {domain.begin + (count > 1 ? i * (targets - context_length_) / (count - 1) : 0), context_length_});
   return windows;
 }
 
-std::vector<Window> Dataset::all_windows() const {
-  if (documents_ == Documents::lines) return validation_documents_;
+std::vector<Window> Dataset::all_windows(const Domain& domain) const {
+  if (config_.documents == Documents::lines) return domain.documents;
   std::vector<Window> windows;
-  const Index targets = facts_.validation_tokens - 1;
-  for (Index start = 0; start < targets; start += context_length_)
-    windows.push_back({start, std::min(context_length_, targets - start)});
+  const Index last = domain.end - 1;  // the last target's place
+  for (Index start = domain.begin; start < last; start += context_length_)
+    windows.push_back({start, std::min(context_length_, last - start)});
   return windows;
+}
+
+std::span<const Window> Dataset::first_batch(std::span<const Window> windows, Index rows) const {
+  const std::size_t most = std::min(static_cast<std::size_t>(rows), windows.size());
+  if (config_.rot13 != Rot13::batch) return windows.first(most);
+  const Index border = validation_domains_[1].begin;
+  std::size_t count = 0;
+  while (count < most && (windows[count].start < border) == (windows[0].start < border)) ++count;
+  return windows.first(count);
 }
 
 Batch Dataset::validation_batch(std::span<const Window> windows) const { return batch_of(validation_, windows); }

@@ -32,6 +32,17 @@ std::size_t next_character(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+std::string rot13(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    for (const char first : {'a', 'A'})
+      if (c >= first && c < first + 26) {
+        c = static_cast<char>(first + (c - first + 13) % 26);
+        break;
+      }
+  return out;
+}
+
 std::string read_text_file(const std::string& path, std::string_view name) {
   std::error_code error;
   check<DataError>(std::filesystem::exists(path, error), name, ": there is no such file");

@@ -30,6 +30,9 @@ struct Texts {
 // ConfigError, DataError, SystemError for what is wrong with data.source, data.order, data.validation and their files.
 Texts read_texts(const DataConfig& config, std::uint64_t seed);
 
+// ROT13: each of the letters A to Z and a to z thirteen places on, the rest as it is.
+std::string rot13(std::string_view text);
+
 // A file's bytes without the byte order mark. `name` begins the messages. DataError when there is no such file or it is
 // empty, SystemError when it cannot be read.
 std::string read_text_file(const std::string& path, std::string_view name);

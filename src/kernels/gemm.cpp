@@ -99,11 +99,14 @@ void pack(const Lines& in, Real* out) {
     }
     return;
   }
-  for (Index k = 0; k < in.depth; ++k) {
-    const Real* from = in.data + k * in.along;
-    Real* to = out + k * kPanel;
-    for (Index l = 0; l < whole; l += kPanel) std::memcpy(to + l * in.depth, from + l, kPanel * sizeof(Real));
-    std::copy(from + whole, from + in.count, last + k * width);
+  // A few rows at a time: panels are a power of two apart, and would drive one another out of the cache.
+  constexpr Index kRows = 8;
+  for (Index first = 0; first < in.depth; first += kRows) {
+    const Index end = std::min(in.depth, first + kRows);
+    for (Index l = 0; l < whole; l += kPanel)
+      for (Index k = first; k < end; ++k)
+        std::memcpy(out + l * in.depth + k * kPanel, in.data + k * in.along + l, kPanel * sizeof(Real));
+    for (Index k = first; k < end; ++k) std::copy_n(in.data + k * in.along + whole, rest, last + k * width);
   }
 }
 
@@ -187,10 +190,20 @@ void multiply_narrow_tile(TileFunction multiply, TileOperands t, Index rows, Ind
   copy_rows(full, kTileColumns, rows, columns, c, c_row);
 }
 
-void activate_row(Activation act, const Real* z, Index count, Real* y) {
-  Index j = 0;
-  for (; j + kLanes <= count; j += kLanes) store(y + j, activate(act, load(z + j)));
-  if (j < count) store_part(y + j, activate(act, load_part(z + j, count - j)), count - j);
+// What follows the product, on `count` neighbouring elements.
+void finish_row(const Product& p, Index at, Index count) {
+  for_lanes(at, at + count, [&](Index i, auto n) {
+    Lanes value = load(p.c + i, n);
+    if (p.slope) {
+      const Activated both = activate_with_slope(p.act, value);
+      store(p.slope + i, both.slope, n);
+      value = both.value;
+    } else if (p.act != Activation::none) {
+      value = activate(p.act, value);
+    }
+    if (p.residual) value = load(p.residual + i, n) + value;
+    store(p.c + i, value, n);
+  });
 }
 
 struct Range {
@@ -230,9 +243,8 @@ void multiply_block(const Product& p, Range is, Range js, Range ks, Workspace& w
   for (Index i = is.begin; i < is.end; i += kTileRows) {
     const Range rows{i, std::min(is.end, i + kTileRows)};
     multiply_rows(p, rows, js, ks, packs_a ? work.a + (i - is.begin) * ks.size() : nullptr, work);
-    if (p.act == Activation::none || ks.end < p.depth) continue;
-    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns)
-      activate_row(p.act, p.c + at, js.size(), p.y + at);
+    if ((p.act == Activation::none && !p.residual) || ks.end < p.depth) continue;
+    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns) finish_row(p, at, js.size());
   }
 }
 

@@ -31,16 +31,17 @@ void sum_rows(Index rows, Index columns, const Real* dz, Grad dbias) {
 
 }  // namespace
 
-void linear_forward(LinearShape s, Activation act, In x, In weight, In bias, Out z, Out y) {
+void linear_forward(LinearShape s, Activation act, In x, In weight, In bias, In residual, Out slope, Out y) {
   gemm({.rows = s.rows,
         .columns = s.out,
         .depth = s.in,
         .a = {x.data(), s.in, 1},
         .b = {weight.data(), 1, s.in},
-        .c = z.empty() ? y.data() : z.data(),
+        .c = y.data(),
         .bias = bias.empty() ? nullptr : bias.data(),
         .act = act,
-        .y = y.data()});
+        .slope = slope.empty() ? nullptr : slope.data(),
+        .residual = residual.empty() ? nullptr : residual.data()});
 }
 
 void linear_backward_input(LinearShape s, In dz, In weight, Grad dx) {

@@ -81,10 +81,10 @@ template <int kRows>
 using RowCount = std::integral_constant<int, kRows>;
 
 // f(RowCount, row) over rows [0, rows).
-template <class F>
+template <int kCount = kTogether, class F>
 void rows_together(Index rows, const F& f) {
   Index row = 0;
-  for (; row + kTogether <= rows; row += kTogether) f(RowCount<kTogether>{}, row);
+  for (; row + kCount <= rows; row += kCount) f(RowCount<kCount>{}, row);
   for (; row < rows; ++row) f(RowCount<1>{}, row);
 }
 

@@ -9,6 +9,7 @@ namespace normlab::inline NORMLAB_REAL::kernels {
 namespace {
 
 constexpr Index kChunkRows = 64;  // rows that share one partial sum of dgain and dbias
+constexpr Index kShortRow = 192;  // channels up to which the backward takes rows together
 
 // x as rows of C channels, each cut into strips of `length` channels with statistics of their own. Groups of several
 // rows (layer_seq) have one strip. An item is a constant number of rows, or one group of several.
@@ -27,10 +28,10 @@ struct Rows {
   Index begin(Index item) const { return item * rows_an_item; }
   Index end(Index item) const { return std::min(rows, begin(item) + rows_an_item); }
   // f(RowCount, first row); one by one where some may be padding.
-  template <class F>
+  template <int kCount = kTogether, class F>
   void rows_of(Index item, Mask mask, const F& f) const {
     if (mask.empty())
-      rows_together(end(item) - begin(item), [&](auto count, Index row) { f(count, begin(item) + row); });
+      rows_together<kCount>(end(item) - begin(item), [&](auto count, Index row) { f(count, begin(item) + row); });
     else
       for (Index row = begin(item); row < end(item); ++row) f(RowCount<1>{}, row);
   }
@@ -224,7 +225,7 @@ void backward_item(const Rows& rows, Index item, const Backward& b, const Real* 
   for (Index strip = 0; strip < rows.strips; ++strip) {
     const Index channel = strip * length;
     double plain = 0, times_x = 0;
-    rows.rows_of(item, b.mask, [&](auto together, Index row) {
+    const auto pass = [&](auto together, Index row) {
       constexpr int kRows = decltype(together)::value;
       const Index at = row * rows.channels + channel;
       const auto s = saved_statistics<kRows>(rows, row, strip, b);
@@ -235,7 +236,12 @@ void backward_item(const Rows& rows, Index item, const Backward& b, const Real* 
           plain += static_cast<double>(sums.plain[r]), times_x += static_cast<double>(sums.times_x[r]);
       else if (b.dx)
         write_dx<kRows>(rows, row, channel, b, s, sums, length, gain + channel);
-    });
+    };
+    // Long rows one by one: so many streams at once would drive one another out of the caches.
+    if (length > kShortRow)
+      rows.rows_of<1>(item, b.mask, pass);
+    else
+      rows.rows_of(item, b.mask, pass);
     if (!rows.joined() || !b.dx) continue;
     const GradientSums all{Four{} + static_cast<Real>(plain), Four{} + static_cast<Real>(times_x)};
     const Index elements = rows.real_rows(item, b.mask) * length;

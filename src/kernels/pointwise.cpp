@@ -19,23 +19,14 @@ void add_forward(Real scale, In x, In f, Out y) {
                [&](Index i, auto n) { store(y.data() + i, scale * load(x.data() + i, n) + load(f.data() + i, n), n); });
 }
 
-void add_backward(Real scale, In dy, Grad dx, Grad df) {
-  for_elements(dy.size(), 2, [&](Index i, auto n) {
-    const Lanes d = load(dy.data() + i, n);
-    if (dx) put(dx, i, scale * d, n);
-    if (df) put(df, i, d, n);
-  });
+void accumulate(Real scale, In dy, Grad dx) {
+  if (!dx) return;
+  for_elements(dy.size(), 2, [&](Index i, auto n) { put(dx, i, scale * load(dy.data() + i, n), n); });
 }
 
-void activation_forward(Activation act, In z, Out y) {
-  for_elements(z.size(), 40, [&](Index i, auto n) { store(y.data() + i, activate(act, load(z.data() + i, n)), n); });
-}
-
-void activation_backward(Activation act, In z, In dy, Grad dz) {
-  if (!dz) return;
-  for_elements(z.size(), 40, [&](Index i, auto n) {
-    put(dz, i, load(dy.data() + i, n) * activate_derivative(act, load(z.data() + i, n)), n);
-  });
+void multiply(In factor, Out x) {
+  for_elements(x.size(), 2,
+               [&](Index i, auto n) { store(x.data() + i, load(factor.data() + i, n) * load(x.data() + i, n), n); });
 }
 
 void swiglu_forward(In gate, In up, Out y) {

@@ -9,7 +9,7 @@ namespace normlab::inline NORMLAB_REAL::kernels {
 namespace {
 
 // cos and sin of the angle of each (position, i): [time, 2, D / 2], computed in double.
-std::vector<Real> rotations(AttentionShape s, double base) {
+std::vector<Real> new_rotations(AttentionShape s, double base) {
   const Index half = s.head_dim / 2;
   std::vector<double> frequency(static_cast<std::size_t>(half));
   for (Index i = 0; i < half; ++i)
@@ -26,10 +26,23 @@ std::vector<Real> rotations(AttentionShape s, double base) {
   return table;
 }
 
+// Kept from call to call: the layers of a model, and the steps of a training, ask for the same ones.
+const std::vector<Real>& rotations(AttentionShape s, double base) {
+  struct Kept {
+    Index time = 0, first = 0, head_dim = 0;
+    double base = 0;
+    std::vector<Real> table;
+  };
+  static thread_local Kept kept;
+  if (kept.time != s.time || kept.first != s.first || kept.head_dim != s.head_dim || kept.base != base)
+    kept = {s.time, s.first, s.head_dim, base, new_rotations(s, base)};
+  return kept.table;
+}
+
 // result (+)= the rows of `qkv` with q and k rotated by the angles' sign times the angle.
 void rotate(AttentionShape s, double base, Real sign, In qkv, Grad result) {
   const Index half = s.head_dim / 2, channels = s.heads * s.head_dim;
-  const std::vector<Real> table = rotations(s, base);
+  const std::vector<Real>& table = rotations(s, base);
   parallel_for(s.batch * s.time, 6 * channels, [&](Index row) {
     const Real* cosines = table.data() + row % s.time * 2 * half;
     const Index begin = row * 3 * channels;

@@ -84,7 +84,8 @@ Json measure_linear(Effort effort, const Json& peak, kernels::LinearShape s) {
   const auto add = [&](const char* name, Index m, Index n, Index k, const std::function<void()>& run) {
     entries.push(kernel_entry(name, {Json(m), Json(n), Json(k)}, peak, time_runs(effort, run), flops));
   };
-  add("gemm.forward", s.rows, s.out, s.in, [&] { kernels::linear_forward(s, Activation::none, x, weight, {}, {}, y); });
+  add("gemm.forward", s.rows, s.out, s.in,
+      [&] { kernels::linear_forward(s, Activation::none, x, weight, {}, {}, {}, y); });
   Numbers dx = zeros(s.rows * s.in);
   add("gemm.input", s.rows, s.in, s.out, [&] { kernels::linear_backward_input(s, y, weight, {dx}); });
   Numbers dweight = zeros(s.out * s.in);

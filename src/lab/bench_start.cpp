@@ -1,4 +1,4 @@
-// From the start of the program to its first step done, as a user waits for it.
+// From the start of the program to where its first step begins, and to where that is done, as a user waits for it.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -41,9 +41,11 @@ class WorkDirectory {
   std::string path_;
 };
 
-// Starts a program, with its standard error on a pipe, and reads that until `until` occurs in it, then to its end.
-// Throws when it does not occur.
-void run_until(std::vector<std::string> words, std::string_view until, const std::function<void()>& reached) {
+// Starts a program, with its standard error on a pipe, and reads that to its end; the seconds until each of `marks` had
+// occurred there. Throws when one does not occur.
+std::vector<double> seconds_until(std::vector<std::string> words, std::span<const std::string_view> marks) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
   std::array<int, 2> ends{};
   check<SystemError>(pipe(ends.data()) == 0, "no pipe can be made: ", std::strerror(errno));
   posix_spawn_file_actions_t actions;
@@ -59,19 +61,23 @@ void run_until(std::vector<std::string> words, std::string_view until, const std
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string heard;
-  bool found = false;
+  std::vector<double> seconds;
   std::array<char, 4096> buffer;
   for (ssize_t count; error == 0 && (count = read(ends[0], buffer.data(), buffer.size())) != 0;) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) break;
     heard.append(buffer.data(), static_cast<std::size_t>(count));
-    if (!found && heard.find(until) != std::string::npos) found = true, reached();
+    const double now = std::chrono::duration<double>(Clock::now() - begin).count();
+    while (seconds.size() < marks.size() && heard.find(marks[seconds.size()]) != std::string::npos)
+      seconds.push_back(now);
   }
   close(ends[0]);
   int status = 0;
   if (error == 0) waitpid(child, &status, 0);
   check<SystemError>(error == 0, words[0], " cannot be started: ", std::strerror(error));
-  check<SystemError>(found, "the run that was to be timed did not come to '", until, "'; it said: ", heard);
+  check<SystemError>(seconds.size() == marks.size(), "the run that was to be timed did not come to '",
+                     marks[std::min(seconds.size(), marks.size() - 1)], "'; it said: ", heard);
+  return seconds;
 }
 
 }  // namespace
@@ -83,18 +89,20 @@ Json measure_start(Effort effort, const std::string& program) {
   write_file(source, make_corpus("tales", 0, 1)->generate(1000000));
   write_file(config, text("data: {source: ", source, "}\nmodel: {activation: gelu_tanh}\nlog: {every: 1}\n"));
   Json entry = Json::object({{"name", "start"}, {"threads", threads()}});
-  std::vector<double> seconds;
+  std::vector<double> begins, done;
   const Clock::time_point start = Clock::now();
-  const auto elapsed = [](Clock::time_point from) {
-    return std::chrono::duration<double>(Clock::now() - from).count();
-  };
-  for (int run = 0; run < effort.least_runs || elapsed(start) < effort.seconds; ++run) {
-    const Clock::time_point begin = Clock::now();
-    run_until({program, "train", config, text("run.dir=", directory / text("run-", run)),
-               text("train.threads=", threads()), "--stop-at", "1"},
-              "\nstep 1/", [&] { seconds.push_back(elapsed(begin)); });
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (int run = 0; run < effort.least_runs || elapsed() < effort.seconds; ++run) {
+    static constexpr std::string_view kMarks[] = {"\nrun directory: ", "\nstep 1/"};  // the last words before the steps
+    const std::vector<double> seconds =
+        seconds_until({program, "train", config, text("run.dir=", directory / text("run-", run)),
+                       text("train.threads=", threads()), "--stop-at", "1"},
+                      kMarks);
+    begins.push_back(seconds[0]);
+    done.push_back(seconds[1]);
   }
-  set_times(entry, timing_of(std::move(seconds)));
+  set_times(entry, timing_of(std::move(begins)));
+  entry.set("first_step_done_ms", timing_of(std::move(done)).median * 1e3);
   return entry;
 }
 

@@ -41,8 +41,8 @@ void train_step(
   Pass pass;
   pass.training = true;
   pass.probe = probe;
-  const Tensor logits = model.logits({batch.size_.batch, batch.size_.context}, batch.tokens, pass);
-  const Tensor loss = ops::cross_entropy(logits, batch.targets, Real(1) / static_cast<Real>(batch.tokens.size()));
+  const Tensor loss = model.loss({batch.size_.batch, batch.size_.context}, batch.tokens, batch.targets, pass,
+                                 Real(1) / static_cast<Real>(batch.tokens.size()));
   backward(loss);
   const double norm = gradient_norm(model.store());
   look();

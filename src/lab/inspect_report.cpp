@@ -84,11 +84,11 @@ std::string depth_table(const DepthFit& fit) {
 
 std::string megabytes(double bytes) { return text(fixed(bytes / (1 << 20), 2), " MB"); }
 
-// What a step needs that does not depend on the batch.
 std::string memory_line(const InspectReport& report) {
   const Costs& c = report.costs;
   return text("memory: parameters ", megabytes(c.parameter_bytes), ", gradients ", megabytes(c.gradient_bytes), ", ",
-              config::to_string(report.config.optimizer.name), "'s averages ", megabytes(c.optimizer_bytes), '\n');
+              config::to_string(report.config.optimizer.name), "'s averages ", megabytes(c.optimizer_bytes), "; about ",
+              fixed(c.peak_bytes / (1 << 20), 0), " MB at the peak of training\n");
 }
 
 std::string cost_lines(const InspectReport& report) {
@@ -124,6 +124,7 @@ Json json_of(const Costs& c) {
                        {"decayed", c.decayed},
                        {"parameter_bytes", c.parameter_bytes},
                        {"gradient_bytes", c.gradient_bytes},
+                       {"peak_bytes", c.peak_bytes},
                        {"optimizer_bytes", c.optimizer_bytes},
                        {"flops_per_token", c.flops_per_token},
                        {"flops_per_step", c.flops_per_step},

@@ -4,6 +4,7 @@
 
 #include "normlab/lab/inspect.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/memory_estimate.h"
 
 namespace normlab {
 namespace {
@@ -81,7 +82,7 @@ DepthFit fit_depths(const ModelConfig& config, Index vocab_size, std::uint64_t f
   return fit;
 }
 
-Costs costs_of(const RunConfig& config, const Gpt& model) {
+Costs costs_of(const RunConfig& config, const DataFacts& data, const Gpt& model) {
   const ModelConfig& m = config.model;
   Costs costs;
   double products = 0;
@@ -95,6 +96,7 @@ Costs costs_of(const RunConfig& config, const Gpt& model) {
   }
   costs.parameter_bytes = costs.gradient_bytes = costs.parameters * sizeof(Real);
   costs.optimizer_bytes = (config.optimizer.name == OptimizerKind::adamw ? 2 : 1) * costs.parameter_bytes;
+  costs.peak_bytes = estimate_memory(config, data, model).total();
   costs.flops_per_token = 6 * products + 12 * static_cast<double>(m.n_layers * m.d_model * m.context_length);
   const double micro_batches = static_cast<double>(config.train.grad_accumulation);
   costs.flops_per_step =

@@ -67,10 +67,20 @@ Tensor Gpt::hidden(Shape batch_time, std::span<const std::int32_t> tokens, Pass&
   return x;
 }
 
+namespace {
+const std::string kHeadPath = "head";
+}
+
 Tensor Gpt::head(const Tensor& hidden) const {
-  static const std::string path = "head";
-  const Place place(path);
+  const Place place(kHeadPath);
   return ops::linear(hidden, head_, {});
+}
+
+Tensor Gpt::loss(Shape batch_time, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
+                 Pass& pass, Real scale, Out row_loss) const {
+  const Tensor states = hidden(batch_time, tokens, pass);
+  const Place place(kHeadPath);
+  return ops::linear_cross_entropy(states, head_, targets, scale, row_loss);
 }
 
 KeyValueCache Gpt::new_cache() const {

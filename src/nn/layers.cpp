@@ -23,6 +23,15 @@ Activation kernel_activation(MlpActivation activation) {
   __builtin_unreachable();
 }
 
+// The last product of a branch, dropout, and the residual.
+Tensor branch_end(const Linear& last, const Tensor& x, const Tensor& residual, Dropout drop, const std::string& path) {
+  if (drop.p == 0 && residual) return last.forward_onto(residual, x);
+  const Tensor product = last.forward(x);
+  const Place place(path);
+  const Tensor y = ops::dropout(product, drop);
+  return residual ? ops::add(residual, y) : y;
+}
+
 }  // namespace
 
 Init InitialValues::matrix(Index fan_in, Index fan_out) const {
@@ -58,6 +67,11 @@ Tensor Linear::forward(const Tensor& x, Activation act) const {
   return ops::linear(x, weight_, bias_, act);
 }
 
+Tensor Linear::forward_onto(const Tensor& residual, const Tensor& x) const {
+  const Place place(path_);
+  return ops::linear_onto(residual, x, weight_, bias_);
+}
+
 Attention::Attention(const Scope& scope, const ModelConfig& config, Index block)
     : path_(scope.path()),
       block_(block),
@@ -73,7 +87,7 @@ Attention::Attention(const Scope& scope, const ModelConfig& config, Index block)
   if (const double gain = config.branch_gain(); gain != 1) qkv_.scale_rows(2 * config.d_model, gain);  // the value's
 }
 
-Tensor Attention::forward(const Tensor& x, Pass& pass) const {
+Tensor Attention::forward(const Tensor& x, const Tensor& residual, Pass& pass) const {
   Tensor qkv = qkv_.forward(x);
   Tensor y;
   {
@@ -82,9 +96,7 @@ Tensor Attention::forward(const Tensor& x, Pass& pass) const {
     if (pass.probe) pass.probe->see_qkv(block_, qkv, pass.mask);
     y = attend(qkv, pass);
   }
-  y = out_.forward(y);
-  const Place place(path_);
-  return ops::dropout(y, pass.next_dropout(dropout_));
+  return branch_end(out_, y, residual, pass.next_dropout(dropout_), path_);
 }
 
 Tensor Attention::attend(const Tensor& qkv, Pass& pass) const {
@@ -108,16 +120,14 @@ Mlp::Mlp(const Scope& scope, const ModelConfig& config)
       down_(scope / "down", *config.d_ff, config.d_model,
             InitialValues(config).residual_output(*config.d_ff, config.d_model), config.bias) {}
 
-Tensor Mlp::forward(const Tensor& x, Pass& pass) const {
+Tensor Mlp::forward(const Tensor& x, const Tensor& residual, Pass& pass) const {
   Tensor hidden = up_.forward(x, kernel_activation(activation_));
   if (gate_) {
     const Tensor gate = gate_->forward(x);
     const Place place(path_);
     hidden = ops::swiglu(gate, hidden);
   }
-  const Tensor y = down_.forward(hidden);
-  const Place place(path_);
-  return ops::dropout(y, pass.next_dropout(dropout_));
+  return branch_end(down_, hidden, residual, pass.next_dropout(dropout_), path_);
 }
 
 }  // namespace normlab::inline NORMLAB_REAL

@@ -86,14 +86,36 @@ Tensor Norm::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);
   if (pass.probe) pass.probe->see_norm(path_, x, pass.mask);
   if (spec_.method == Method::tanh) return ops::dyt(x, alpha_, gain_, bias_);
-  if (spec_.running != Running::none && !pass.training) return by_running(x, pass.cache ? pass.cache->filled : 0);
+  const bool keeps_running = spec_.running != Running::none;
+  if (keeps_running && !pass.training && !pass.batch_statistics)
+    return by_running(x, pass.cache ? pass.cache->filled : 0);
   // A norm that stays within one row does not care which other rows are real.
   const Mask mask = sight_in_training(spec_) && !counts_padding_ ? pass.mask : Mask();
-  if (spec_.method == Method::power) return power_in_training(x, mask);
+  if (spec_.method == Method::power && pass.training) return power_in_training(x, mask);
   ops::Statistics batch;
   Tensor y = by_batch(x, mask, &batch);
-  if (spec_.running != Running::none) update_running(batch, x.shape(), mask);
+  if (keeps_running && pass.probe) pass.probe->see_statistics(path_, distance_to_running(batch));
+  if (keeps_running && pass.training) update_running(batch, x.shape(), mask);
   return y;
+}
+
+StatisticsDistance Norm::distance_to_running(const ops::Statistics& batch) const {
+  const bool power = spec_.method == Method::power;
+  const In variance = power ? running_square_.values() : running_var_.values();
+  const Index features =
+      batch.rstd.shape().numel();  // of fewer positions than the context has, where a window is short
+  double mean_squares = 0, variance_squares = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(features); ++i) {
+    const double running = static_cast<double>(variance[i]) + eps_;
+    const double by_variance = (variance_of(batch.rstd.values()[i], eps_) + eps_) / running - 1;
+    variance_squares += by_variance * by_variance;
+    if (power) continue;
+    const double difference =
+        static_cast<double>(batch.mean.values()[i]) - static_cast<double>(running_mean_.values()[i]);
+    mean_squares += difference * difference / running;
+  }
+  const double count = static_cast<double>(features);
+  return {std::sqrt(mean_squares / count), std::sqrt(variance_squares / count)};
 }
 
 Tensor Norm::by_batch(const Tensor& x, Mask mask, ops::Statistics* measured) const {

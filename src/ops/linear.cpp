@@ -1,29 +1,52 @@
-// The linear layer with its activation.
+// The linear layer with what follows it: its activation, or the residual that its result is added to.
 #include "normlab/ops/ops.h"
 
 namespace normlab::inline NORMLAB_REAL::ops {
+namespace {
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation act) {
-  const Index in = x.shape().last(), out = weight.shape()[0], rows = x.shape().rows();
+In values_or_none(const Tensor& tensor) { return tensor ? In(tensor.values()) : In(); }
+
+kernels::LinearShape shape_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Index in = x.shape().last(), out = weight.shape()[0];
   check(weight.shape().rank() == 2 && weight.shape()[1] == in, "linear: weight ", weight.shape(), " does not fit x ",
         x.shape(), "; its last axis must be ", in);
   check(!bias || bias.shape() == Shape{out}, "linear: a bias of [", out, "] is required");
-  const kernels::LinearShape shape{rows, in, out};
-  const Shape y_shape = x.shape().rank() == 3 ? Shape{x.shape()[0], x.shape()[1], out} : Shape{rows, out};
-  Tensor y(y_shape), z;
-  const bool keeps_z = act != Activation::none && keeps_graph({x, weight});
-  if (keeps_z) z = Tensor(y_shape);
-  kernels::linear_forward(shape, act, x.values(), weight.values(), bias ? In(bias.values()) : In(),
-                          z ? z.values() : Out(), y.values());
+  return {x.shape().rows(), in, out};
+}
+
+Shape result_shape(const Tensor& x, Index out) {
+  return x.shape().rank() == 3 ? Shape{x.shape()[0], x.shape()[1], out} : Shape{x.shape().rows(), out};
+}
+
+void linear_backward(kernels::LinearShape shape, In dz, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  kernels::linear_backward_weight(shape, dz, x.values(), weight.grad_sink(), bias.grad_sink());
+  if (const Grad dx = x.grad_sink()) kernels::linear_backward_input(shape, dz, weight.values(), dx);
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation act) {
+  const kernels::LinearShape shape = shape_of(x, weight, bias);
+  Tensor y(result_shape(x, shape.out)), slope;
+  if (act != Activation::none && keeps_graph({x, weight, bias})) slope = Tensor(y.shape());
+  kernels::linear_forward(shape, act, x.values(), weight.values(), values_or_none(bias), {},
+                          slope ? slope.values() : Out(), y.values());
   return record("linear", y, {x, weight, bias}, [=](const Tensor& y) {
-    Tensor dz;
-    if (act != Activation::none) {
-      dz = Tensor(z.shape());
-      kernels::activation_backward(act, z.values(), y.grad(), {dz.values(), false});
-    }
-    const In from = dz ? In(dz.values()) : y.grad();
-    kernels::linear_backward_weight(shape, from, x.values(), weight.grad_sink(), bias.grad_sink());
-    if (const Grad dx = x.grad_sink()) kernels::linear_backward_input(shape, from, weight.values(), dx);
+    if (slope) kernels::multiply(y.grad(), slope.values());
+    linear_backward(shape, slope ? In(slope.values()) : y.grad(), x, weight, bias);
+  });
+}
+
+Tensor linear_onto(const Tensor& residual, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const kernels::LinearShape shape = shape_of(x, weight, bias);
+  Tensor y(result_shape(x, shape.out));
+  check(residual.shape() == y.shape(), "linear_onto: a residual of ", y.shape(), " is required, got ",
+        residual.shape());
+  kernels::linear_forward(shape, Activation::none, x.values(), weight.values(), values_or_none(bias), residual.values(),
+                          {}, y.values());
+  return record("linear", y, {residual, x, weight, bias}, [=](const Tensor& y) {
+    linear_backward(shape, y.grad(), x, weight, bias);
+    y.hand_grad_to(residual);
   });
 }
 

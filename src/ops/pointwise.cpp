@@ -9,9 +9,8 @@ Tensor add(const Tensor& x, const Tensor& f, Real scale) {
   Tensor y(x.shape());
   kernels::add_forward(scale, x.values(), f.values(), y.values());
   return record("add", y, {x, f}, [=](const Tensor& y) {
-    const Grad dx = x.grad_sink();
-    const Grad df = f.grad_sink();
-    kernels::add_backward(scale, y.grad(), dx, df);
+    kernels::accumulate(scale, y.grad(), x.grad_sink());
+    y.hand_grad_to(f);
   });
 }
 

@@ -1,4 +1,4 @@
-// Between tokens and vectors: the embedding, and the cross-entropy of logits.
+// Between tokens and vectors: the embedding, and the cross-entropy of logits, with the head that makes them or alone.
 #include "normlab/base/parallel.h"
 #include "normlab/ops/ops.h"
 
@@ -21,26 +21,81 @@ Tensor embedding(Shape batch_time, std::span<const std::int32_t> tokens, Mask ma
   });
 }
 
-Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, Real scale, Out row_loss) {
-  const Index vocab = logits.shape().last(), rows = logits.shape().rows();
+namespace {
+
+void check_targets(std::span<const std::int32_t> targets, Index rows, Index vocab) {
   check(static_cast<Index>(targets.size()) == rows, "cross_entropy: ", rows, " targets are required, got ",
         targets.size());
   for (const std::int32_t target : targets)
     check(target == kernels::kIgnore || (target >= 0 && target < vocab), "cross_entropy: target ", target,
           " is outside a vocabulary of ", vocab);
-  Tensor losses(Shape{rows}), log_sum(Shape{rows}), loss(Shape{});
-  kernels::cross_entropy_forward(vocab, logits.values(), targets, losses.values(), log_sum.values());
-  const In each = losses.values();
+}
+
+// The scaled sum of the rows' losses, added up in double; a copy of each where one is wanted.
+Tensor total_loss(In each, Real scale, Out row_loss) {
+  Tensor loss(Shape{});
   double total = 0;
   for (const Real row : each) total += static_cast<double>(row);
   loss.values()[0] = static_cast<Real>(total * static_cast<double>(scale));
-  if (!row_loss.empty()) std::copy(each.begin(), each.end(), row_loss.begin());
+  if (!row_loss.empty()) std::ranges::copy(each, row_loss.begin());
+  return loss;
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, Real scale, Out row_loss) {
+  const Index vocab = logits.shape().last(), rows = logits.shape().rows();
+  check_targets(targets, rows, vocab);
+  Tensor losses(Shape{rows}), log_sum(Shape{rows});
+  kernels::cross_entropy_forward(vocab, logits.values(), targets, losses.values(), log_sum.values());
+  const Tensor loss = total_loss(losses.values(), scale, row_loss);
   return record("cross_entropy", loss, {logits}, [=](const Tensor& loss) {
     Tensor drow(Shape{rows});
     std::ranges::fill(drow.values(), loss.grad()[0] * scale);
     kernels::cross_entropy_backward(vocab, logits.values(), targets, log_sum.values(), drow.values(),
                                     logits.grad_sink());
   });
+}
+
+// The gradients are computed with the loss, slice by slice, so that no more logits are held than those of one slice of
+// rows: as many as a product's block of depth, which leaves the sum over rows in dweight in its order.
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, std::span<const std::int32_t> targets, Real scale,
+                            Out row_loss) {
+  constexpr Index kSlice = 384;
+  const Index vocab = weight.shape()[0], channels = weight.shape()[1], rows = x.shape().rows();
+  check(x.shape().last() == channels, "linear_cross_entropy: weight ", weight.shape(), " does not fit x ", x.shape());
+  check_targets(targets, rows, vocab);
+  const bool keeps = keeps_graph({x, weight});
+  Tensor dx, dweight, losses(Shape{rows});
+  if (keeps && x.needs_grad()) dx = Tensor(x.shape());
+  if (keeps && weight.needs_grad()) dweight = Tensor(weight.shape());
+  {
+    const Index slice = std::min(rows, kSlice);
+    const Tensor logits(Shape{slice, vocab}), log_sum(Shape{slice}), drow(Shape{slice});
+    std::ranges::fill(drow.values(), scale);
+    const auto part = [](auto whole, Index first, Index count) {
+      return whole.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    };
+    for (Index first = 0; first < rows; first += kSlice) {
+      const Index n = std::min(kSlice, rows - first);
+      const kernels::LinearShape shape{n, channels, vocab};
+      const Out some = part(logits.values(), 0, n * vocab), sums = part(log_sum.values(), 0, n);
+      const In inputs = part(x.values(), first * channels, n * channels);
+      kernels::linear_forward(shape, Activation::none, inputs, weight.values(), {}, {}, {}, some);
+      kernels::cross_entropy_forward(vocab, some, part(targets, first, n), part(losses.values(), first, n), sums);
+      if (!keeps) continue;
+      kernels::cross_entropy_backward(vocab, some, part(targets, first, n), sums, part(drow.values(), 0, n), {some});
+      if (dweight) kernels::linear_backward_weight(shape, some, inputs, {dweight.values(), first > 0}, {});
+      if (dx)
+        kernels::linear_backward_input(shape, some, weight.values(),
+                                       {part(dx.values(), first * channels, n * channels)});
+    }
+  }
+  return record("linear_cross_entropy", total_loss(losses.values(), scale, row_loss), {x, weight},
+                [=](const Tensor& loss) {
+                  if (dweight) kernels::accumulate(loss.grad()[0], dweight.values(), weight.grad_sink());
+                  if (dx) kernels::accumulate(loss.grad()[0], dx.values(), x.grad_sink());
+                });
 }
 
 }  // namespace normlab::inline NORMLAB_REAL::ops

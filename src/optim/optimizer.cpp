@@ -4,11 +4,50 @@
 #include <algorithm>
 #include <cmath>
 
+#include "normlab/base/parallel.h"
+
 namespace normlab::inline NORMLAB_REAL {
+namespace {
+
+// The parameters cut into pieces of constant length, so that one walk over all of them is one piece of work for the
+// team, however many tensors there are.
+struct Piece {
+  std::size_t parameter, begin, count;
+
+  template <class T>
+  std::span<T> of(std::span<T> whole) const {
+    return whole.subspan(begin, count);
+  }
+};
+constexpr std::size_t kPiece = 1 << 14;
+
+std::vector<Piece> pieces_of(const ParameterStore& store) {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < store.parameters().size(); ++i) {
+    const std::size_t size = store.parameters()[i].tensor.values().size();
+    for (std::size_t begin = 0; begin < size; begin += kPiece)
+      pieces.push_back({i, begin, std::min(kPiece, size - begin)});
+  }
+  return pieces;
+}
+
+template <class F>
+void for_pieces(const std::vector<Piece>& pieces, Index cost, const F& f) {
+  parallel_for(static_cast<Index>(pieces.size()), cost * static_cast<Index>(kPiece),
+               [&](Index i) { f(pieces[static_cast<std::size_t>(i)], static_cast<std::size_t>(i)); });
+}
+
+}  // namespace
 
 double gradient_norm(const ParameterStore& store) {
+  const std::vector<Piece> pieces = pieces_of(store);
+  std::vector<double> squares(pieces.size(), 0.0);
+  for_pieces(pieces, 2, [&](const Piece& piece, std::size_t i) {
+    if (const In grad = store.parameters()[piece.parameter].tensor.grad(); !grad.empty())
+      squares[i] = kernels::squared_norm(piece.of(grad));
+  });
   double total = 0;
-  for (const Named& parameter : store.parameters()) total += kernels::squared_norm(parameter.tensor.grad());
+  for (const double square : squares) total += square;
   return std::sqrt(total);
 }
 
@@ -33,19 +72,21 @@ void Optimizer::step(std::int64_t t, double lr, double grad_scale) {
   const double updates = static_cast<double>(t);
   const double correction1 = 1 - std::pow(config_.betas[0], updates),
                correction2 = 1 - std::pow(config_.betas[1], updates);
-  const std::size_t count = store_.parameters().size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Tensor& parameter = store_.parameters()[i].tensor;
-    if (parameter.grad().empty()) std::ranges::fill(parameter.grad_sink().values, Real(0));
+  const std::vector<Named>& parameters = store_.parameters();
+  for (const Named& parameter : parameters)
+    if (parameter.tensor.grad().empty()) std::ranges::fill(parameter.tensor.grad_sink().values, Real(0));
+  for_pieces(pieces_of(store_), 12, [&](const Piece& piece, std::size_t) {
+    const Tensor& parameter = parameters[piece.parameter].tensor;
     const double decay = is_decayed(parameter) ? config_.weight_decay : 0;
-    const Out m = state_[i].tensor.values();
+    const In grad = piece.of(parameter.grad());
+    const Out values = piece.of(parameter.values()), m = piece.of(state_[piece.parameter].tensor.values());
     if (config_.name == OptimizerKind::sgd)
-      kernels::sgd_update({lr, config_.momentum, decay, grad_scale}, parameter.grad(), m, parameter.values());
+      kernels::sgd_update({lr, config_.momentum, decay, grad_scale}, grad, m, values);
     else
       kernels::adamw_update(
-          {lr, config_.betas[0], config_.betas[1], config_.eps, decay, grad_scale, correction1, correction2},
-          parameter.grad(), m, state_[count + i].tensor.values(), parameter.values());
-  }
+          {lr, config_.betas[0], config_.betas[1], config_.eps, decay, grad_scale, correction1, correction2}, grad, m,
+          piece.of(state_[parameters.size() + piece.parameter].tensor.values()), values);
+  });
 }
 
 }  // namespace normlab::inline NORMLAB_REAL

@@ -76,6 +76,15 @@ Grad Tensor::grad_sink() const {
   if (node_->grad.span().empty()) node_->grad = Buffer(shape().numel());
   return {node_->grad.span(), std::exchange(node_->has_grad, true)};
 }
+void Tensor::hand_grad_to(const Tensor& x) const {
+  if (!x.needs_grad()) return;
+  if (x.node_->has_grad || x.node_->keeps_grad || node_->keeps_grad) {
+    kernels::accumulate(1, grad(), x.grad_sink());
+  } else {
+    x.node_->grad = std::move(node_->grad);
+    x.node_->has_grad = std::exchange(node_->has_grad, false);
+  }
+}
 void Tensor::clear_grad() const { node_->has_grad = false; }
 void Tensor::retain_grad() const { node_->keeps_grad = true; }
 

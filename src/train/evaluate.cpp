@@ -7,18 +7,25 @@
 
 namespace normlab {
 
-EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows) {
+std::optional<Index> own_rows(const RunConfig& config) {
+  const bool own =
+      config.eval.statistics == EvalStatistics::batch && spec_of(norm_of(config.model)).running != Running::none;
+  return own ? std::optional<Index>(config.statistics_rows()) : std::nullopt;
+}
+
+EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
+                    std::optional<Index> own_rows) {
   const Index time = model.config().context_length;
   std::vector<double> loss(static_cast<std::size_t>(time), 0.0);
   std::vector<std::int64_t> count(loss.size(), 0);
-  const auto add_rows = [&](std::size_t first) {
-    const Batch batch =
-        data.validation_batch(windows.subspan(first, std::min<std::size_t>(kEvaluationRows, windows.size() - first)));
+  const auto add_rows = [&](std::span<const Window> together) {
+    const Batch batch = data.validation_batch(together);
     const WithoutGraph without_graph;
     Pass pass;
+    pass.batch_statistics = own_rows.has_value();
     pass.mask = batch.valid;
     std::vector<Real> row_loss(batch.targets.size());
-    ops::cross_entropy(model.logits({batch.rows, batch.time}, batch.tokens, pass), batch.targets, 1, row_loss);
+    model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1, row_loss);
     for (std::size_t row = 0; row < row_loss.size(); ++row) {
       if (batch.targets[row] == kIgnore) continue;
       loss[row % loss.size()] += static_cast<double>(row_loss[row]);
@@ -26,7 +33,11 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
     }
   };
   with_team([&] {
-    for (std::size_t first = 0; first < windows.size(); first += kEvaluationRows) add_rows(first);
+    for (std::span<const Window> rest = windows; !rest.empty();) {
+      const std::span<const Window> together = data.first_batch(rest, own_rows.value_or(kEvaluationRows));
+      add_rows(together);
+      rest = rest.subspan(together.size());
+    }
   });
   EvalReport report;
   double sum = 0, sum_second_half = 0;

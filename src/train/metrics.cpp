@@ -13,6 +13,18 @@ namespace {
 
 Json line_of(std::int64_t step, const char* kind) { return Json::object({{"step", step}, {"kind", kind}}); }
 
+void add_statistics(Json& line, const StatisticsReport& report) {
+  Json mean = Json::object(), variance = Json::object();
+  for (std::size_t i = 0; i < report.norms.size(); ++i) {
+    mean.set(report.norms[i], report.distances[i].mean);
+    variance.set(report.norms[i], report.distances[i].variance);
+  }
+  line.set("statistics_mean_distance", mean)
+      .set("statistics_variance_distance", variance)
+      .set("loss_on_batch_statistics", report.loss_on_batch)
+      .set("loss_on_running_statistics", report.loss_on_running);
+}
+
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
@@ -96,20 +108,21 @@ void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
     block_gradient.push(std::sqrt(block.gradient));
     ratio.push(std::sqrt(block.update / block.weights));
   }
-  lines_.line(line_of(step_, "layers")
-                  .set("grad_norm", grad_norms)
-                  .set("norm", norms)
-                  .set("update_norm", update_norms)
-                  .set("block_grad_norm", block_gradient)
-                  .set("update_to_weight", ratio)
-                  .set("residual_rms", by_block(&BlockFigures::residual_rms))
-                  .set("residual_grad_rms", by_block(&BlockFigures::residual_grad_rms))
-                  .set("attn_output_rms", by_block(&BlockFigures::attn_output_rms))
-                  .set("mlp_output_rms", by_block(&BlockFigures::mlp_output_rms))
-                  .set("token_cosine", by_block(&BlockFigures::token_cosine))
-                  .set("clip_rate", clips_ ? std::optional(clip_rate(averages_, step.step)) : std::nullopt)
-                  .set("gradient_noise_scale", noise_scale(averages_))
-                  .line());
+  Json line = line_of(step_, "layers");
+  line.set("grad_norm", grad_norms)
+      .set("norm", norms)
+      .set("update_norm", update_norms)
+      .set("block_grad_norm", block_gradient)
+      .set("update_to_weight", ratio)
+      .set("residual_rms", by_block(&BlockFigures::residual_rms))
+      .set("residual_grad_rms", by_block(&BlockFigures::residual_grad_rms))
+      .set("attn_output_rms", by_block(&BlockFigures::attn_output_rms))
+      .set("mlp_output_rms", by_block(&BlockFigures::mlp_output_rms))
+      .set("token_cosine", by_block(&BlockFigures::token_cosine))
+      .set("clip_rate", clips_ ? std::optional(clip_rate(averages_, step.step)) : std::nullopt)
+      .set("gradient_noise_scale", noise_scale(averages_));
+  if (statistics_) add_statistics(line, *statistics_);
+  lines_.line(line.line());
   waiting_ = false;
 }
 

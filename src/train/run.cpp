@@ -75,7 +75,8 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
       });
   // Batch statistics, which have running averages, tie the samples of a part together: its gradient is no mean over
   // them.
-  GradientWatch gradient_watch(state.gradient, config.train.grad_accumulation > 1 && model.store().buffers().empty());
+  const bool several_parts = config.train.grad_accumulation > 1 || config.statistics_rows() < config.train.batch_size;
+  GradientWatch gradient_watch(state.gradient, several_parts && model.store().buffers().empty());
   std::vector<Observer*> observers{&gradient_watch};
   std::optional<LayersLog> layers;
   if (config.log.layers_every > 0)

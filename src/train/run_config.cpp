@@ -2,15 +2,19 @@
 #include "normlab/train/run_config.h"
 
 #include "normlab/base/check.h"
+#include "normlab/base/text.h"
 
 namespace normlab {
 
 void RunConfig::resolve() {
   model.resolve();
-  check<ConfigError>(
-      model.norm != NormKind::batch_step || train.batch_size > 1,
-      "train.batch_size: 1 leaves model.norm batch_step one row at each position, which is its own mean: "
-      "the norm would give its bias whatever comes in; take 2 or more, or the norm batch");
+  check<ConfigError>(train.batch_size % train.shards == 0, "train.shards: ", train.shards,
+                     " does not divide train.batch_size, ", train.batch_size);
+  check<ConfigError>(model.norm != NormKind::batch_step || statistics_rows() > 1,
+                     "train.batch_size: ", train.batch_size,
+                     train.shards > 1 ? text(" in ", train.shards, " shards") : "",
+                     " leaves model.norm batch_step one row at each position, which is its own mean: "
+                     "the norm would give its bias whatever comes in; take 2 or more, or the norm batch");
   if (!schedule.min_lr) schedule.min_lr = optimizer.lr / 10;
   check<ConfigError>(*schedule.min_lr <= optimizer.lr, "schedule.min_lr: ", *schedule.min_lr,
                      " lies above optimizer.lr, ", optimizer.lr, "; it is the rate to end with");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/memory_estimate.h"
 #include "normlab/train/run.h"
 
 namespace normlab {
@@ -89,6 +90,8 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
   out += text("\nupdates: ", config::to_string(config.optimizer.name), ", lr ", config.optimizer.lr, ", warmup ",
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
+  out +=
+      text("\nmemory: about ", fixed(estimate_memory(config, data, model).total() / (1 << 20), 0), " MB at the peak");
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
   out += warnings_of(config, data, !model.store().buffers().empty());
   if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);

@@ -6,6 +6,7 @@
 
 #include "normlab/base/parallel.h"
 #include "normlab/train/evaluate.h"
+#include "normlab/train/statistics.h"
 
 namespace normlab {
 namespace {
@@ -25,6 +26,21 @@ void restore_buffers(const ParameterStore& store, const BufferValues& copy) {
 
 std::int64_t targets_of(const Batch& batch) {
   return std::ranges::count_if(batch.targets, [](std::int32_t target) { return target != kIgnore; });
+}
+
+// Rows begin .. begin + count of a batch.
+Batch rows_of(const Batch& batch, Index begin, Index count) {
+  const auto part = [&](const auto& values) {
+    if (values.empty()) return values;
+    const auto from = values.begin() + begin * batch.time;
+    return std::remove_cvref_t<decltype(values)>(from, from + count * batch.time);
+  };
+  return {count,
+          batch.time,
+          part(batch.tokens),
+          part(batch.targets),
+          part(batch.valid),
+          std::vector<Index>(batch.starts.begin() + begin, batch.starts.begin() + begin + count)};
 }
 
 // Thrown out of a replayed step where the first value that is not finite shows up.
@@ -65,12 +81,16 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
       if (Probe* wanted = observer->probe(step - 1)) probe = wanted;
     const BufferValues buffers = copy_of_buffers(model_.store());
     const Batches batches = draw(step);
+    if (probe && compares_statistics_) {
+      const StatisticsReport statistics = compare_statistics(model_, batches.parts[0]);
+      for (Observer* observer : observers) observer->on_statistics(step - 1, statistics);
+    }
     model_.store().clear_gradients();
     double loss = 0;
-    for (std::size_t micro = 0; micro < batches.micro.size(); ++micro) {
-      loss += forward_backward(step, batches, micro, probe);
+    for (std::size_t part = 0; part < batches.parts.size(); ++part) {
+      loss += forward_backward(step, batches, part, probe);
       for (Observer* observer : observers)
-        observer->on_part(model_.store(), targets_of(batches.micro[micro]), batches.targets);
+        observer->on_part(model_.store(), targets_of(batches.parts[part]), batches.targets);
     }
     const double grad_norm = gradient_norm(model_.store());
     if (!std::isfinite(loss) || !std::isfinite(grad_norm)) {
@@ -89,7 +109,7 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
 
     const bool evaluation_due = step % config_.eval.every == 0 || step == config_.train.steps;
     if (evaluation_due) {
-      report.last_eval = evaluate(model_, data_, windows_);
+      report.last_eval = evaluate(model_, data_, windows_, own_rows(config_));
       report.last_eval->step = step;
     }
     const StepReport done{step, loss, lr, grad_norm, clip_coef, batches.targets};
@@ -101,26 +121,32 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
                                      : finish(Outcome::interrupted, "as asked by --stop-at");
 }
 
+// A shard is what a device would have: its rows go through the model in a pass of their own, so that its batch
+// statistics are its own and running ones are updated once for each shard in turn; gradients are added up, as devices
+// would add theirs. With norm_sync, devices would exchange the sums behind each norm's mean and variance, and those of
+// its backward, within the pass: each would then normalise its rows as one pass over all rows does. So that one pass is
+// what is run: the same numbers up to the order of the sums.
 Trainer::Batches Trainer::draw(std::int64_t step) const {
   Batches batches;
+  const Index rows = config_.statistics_rows();
   for (Index micro = 0; micro < config_.train.grad_accumulation; ++micro) {
-    batches.micro.push_back(data_.train_batch(step, micro, config_.train.batch_size));
-    batches.targets += targets_of(batches.micro.back());
+    const Batch batch = data_.train_batch(step, micro, config_.train.batch_size);
+    batches.targets += targets_of(batch);
+    for (Index begin = 0; begin < batch.rows; begin += rows) batches.parts.push_back(rows_of(batch, begin, rows));
   }
   return batches;
 }
 
-double Trainer::forward_backward(std::int64_t step, const Batches& batches, std::size_t micro, Probe* probe) const {
-  const Batch& batch = batches.micro[micro];
+double Trainer::forward_backward(std::int64_t step, const Batches& batches, std::size_t part, Probe* probe) const {
+  const Batch& batch = batches.parts[part];
   Pass pass;
   pass.training = true;
   pass.mask = batch.valid;
   pass.dropout =
-      Random(static_cast<std::uint64_t>(config_.seed), "dropout").sub(static_cast<std::uint64_t>(step)).sub(micro);
+      Random(static_cast<std::uint64_t>(config_.seed), "dropout").sub(static_cast<std::uint64_t>(step)).sub(part);
   pass.probe = probe;
-  const Tensor logits = model_.logits({batch.rows, batch.time}, batch.tokens, pass);
-  const Tensor loss =
-      ops::cross_entropy(logits, batch.targets, static_cast<Real>(1.0 / static_cast<double>(batches.targets)));
+  const Tensor loss = model_.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass,
+                                  static_cast<Real>(1.0 / static_cast<double>(batches.targets)));
   backward(loss);
   return static_cast<double>(loss.item());
 }
@@ -130,14 +156,16 @@ std::string Trainer::first_nonfinite(std::int64_t step, const Batches& batches, 
   const std::string first = text("step ", step, ": the first value that is not finite appeared in the ");
   const std::string before = text("; the gradient norm of the step before was ", last_grad_norm);
   model_.store().clear_gradients();
-  for (std::size_t micro = 0; micro < batches.micro.size(); ++micro) try {
+  const auto parts = static_cast<std::int64_t>(batches.parts.size()) / config_.train.grad_accumulation;
+  for (std::size_t part = 0; part < batches.parts.size(); ++part) try {
       const Watch watch(stop_at_nonfinite);
-      forward_backward(step, batches, micro, nullptr);
+      forward_backward(step, batches, part, nullptr);
     } catch (const NonFiniteFound& found) {
       std::vector<std::string> starts;
-      for (const Index start : batches.micro[micro].starts) starts.push_back(number(start));
-      return text(first, found.where, "; the rows of micro-batch ", micro, " begin at training tokens ",
-                  join(starts, " "), before);
+      for (const Index start : batches.parts[part].starts) starts.push_back(number(start));
+      const auto i = static_cast<std::int64_t>(part);
+      return text(first, found.where, "; the rows of ", parts > 1 ? text("shard ", i % parts, " of ") : "",
+                  "micro-batch ", i / parts, " begin at training tokens ", join(starts, " "), before);
     }
   return text(first, "norm of all gradients together", before);
 }

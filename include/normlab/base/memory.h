@@ -1,4 +1,4 @@
-// Arrays of numbers that are handed out again: a step allocates the same sizes as the step before, so after the
+// Memory for arrays of numbers. A step asks for the same sizes in the same order as the step before, so after the
 // first steps nothing is asked of the system.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace normlab {
 
-// Uninitialised bytes, aligned to 64; throws SystemError when the system has no more. Not to be called from
-// several threads at once. release() keeps the block for the next allocate() of the same size.
+// Uninitialised bytes, aligned to 64; throws SystemError where there are no more. Not to be called from several
+// threads at once. What is released is handed out again, but not given back to the system.
 void* allocate(std::size_t bytes);
 void release(void* block, std::size_t bytes) noexcept;
 

@@ -1,6 +1,7 @@
 // The settings under `data.`: what text is trained on, how it becomes tokens, and how tokens become rows.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 namespace normlab {
 
 enum class Documents { stream, lines };
+enum class BatchesFrom { random, topic };
+enum class Rot13 { none, batch, sample };
 
 inline constexpr config::Range kInsideUnit{.low = 0, .high = 1, .low_open = true, .high_open = true};  // (0, 1)
 
@@ -25,6 +28,15 @@ struct DataConfig : config::Fields {
   FIELD(std::string, tokenizer, "char", config::any_value, "char (one token a character) or byte")
   FIELD(Documents, documents, Documents::stream, config::any_value,
         "stream: windows over one token stream; lines: a document is its line, padded on the right")
+  FIELD(BatchesFrom, batches, BatchesFrom::random, config::any_value,
+        "topic: all windows of a batch come from one span of topic_span tokens; for stream")
+  FIELD(std::int64_t, topic_span, 4000, config::between(2, 1000000000), "topic: tokens of such a span")
+  FIELD(Rot13, rot13, Rot13::none, config::any_value,
+        "a second domain, the text in ROT13: batch (each batch is of one domain), sample (each row is)")
+  using Lengths = std::array<std::int64_t, 2>;
+  FIELD(std::optional<Lengths>, lengths, std::nullopt, config::between(0, 1000000),
+        "[min, jitter], for stream: a batch draws a centre from [min, context_length], a row a length within jitter of "
+        "it, at least 2; the rest is padding")
 };
 
 }  // namespace normlab

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,6 +33,12 @@ struct Window {
   Index start, targets;
 };
 
+// Tokens begin .. end of a part: the text, or its ROT13, which lies behind it.
+struct Domain {
+  Index begin = 0, end = 0;
+  std::vector<Window> documents;  // for `lines`
+};
+
 // What is known about the data before any training; entropies and floor in nats per token.
 struct DataFacts {
   std::string hash;  // of both texts, 16 hexadecimal digits (FNV-1a, 64 bits)
@@ -40,12 +47,15 @@ struct DataFacts {
   // of pairs of neighbours (0.1 added to each count; where nothing is trained on, the validation tokens' own).
   double unigram = 0, bigram = 0;
   double bytes_per_token = 1;          // of the validation part: bits per byte = loss / (ln 2 bytes_per_token)
-  std::optional<double> floor;         // -ln p of the validation part per target; built-in corpora only
+  std::optional<double> floor;         // -ln p of the validation text per target; built-in corpora only
   std::optional<double> entropy_rate;  // of the source that the text was drawn from; built-in corpora only
 };
 
 // The floor takes each target given everything before it in its part (its line, for `lines`), so a window's first
 // tokens, which have no history, cannot reach it.
+//
+// With data.rot13, both parts hold the text and its ROT13, one behind the other, and all figures but the floor are of
+// both: the floor is the text's own, which a model that must first tell the two apart cannot quite reach.
 //
 // The validation part is a file of its own or the last val_fraction of the bytes, from the next character on (from the
 // next line on, for `lines` and for built-in corpora, whose floor is then exact).
@@ -54,7 +64,8 @@ class Dataset {
   // Reads or draws the text. Without `tokenizer` it is made from data.tokenizer; char takes the characters of both
   // parts, so that evaluation never meets an unknown one. A checkpoint passes its own.
   // ConfigError, DataError, SystemError for whatever is wrong with the settings or the files; `stream` needs at least
-  // context_length + 1 tokens to train on, and 2 to validate; `lines` a line with a target in each part.
+  // context_length + 1 tokens to train on (topic: topic_span), and 2 to validate; `lines` a line with a target in each
+  // part.
   static Dataset load(const DataConfig& config, Index context_length, std::uint64_t seed,
                       const std::optional<Tokenizer>& tokenizer = std::nullopt);
 
@@ -65,28 +76,35 @@ class Dataset {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DataFacts& facts() const { return facts_; }
 
-  // Rows drawn at random, with replacement. Row r of micro-batch m of step s is a function of (seed, s, m, r) alone, so
-  // resuming needs the step and nothing else. [rows, context_length]
+  // Rows drawn at random, with replacement, as data.batches, data.rot13 and data.lengths say. Row r of micro-batch m of
+  // step s is a function of (seed, s, m, r) alone, so resuming needs the step and nothing else. [rows, context_length]
   Batch train_batch(Index step, Index micro_batch, Index rows) const;
 
   // Windows of the validation part, in order. At most `count` of them, spread evenly; fewer when so many would overlap.
   std::vector<Window> spread_windows(Index count) const;
   // Windows side by side, the last one shorter, so that every target counts once; for `lines` one a document.
   std::vector<Window> all_windows() const;
+  // The first of `windows` that are evaluated together: `rows` of them at most, with data.rot13 = batch of one domain.
+  std::span<const Window> first_batch(std::span<const Window> windows, Index rows) const;
   // The rows of the given windows of the validation part. [windows, context_length]
   Batch validation_batch(std::span<const Window> windows) const;
 
  private:
-  Dataset(const Texts& texts, const Tokenizer& tokenizer, Documents documents, Index context_length,
+  Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfig& config, Index context_length,
           std::uint64_t seed);
+  // The windows of one domain of the validation part.
+  std::vector<Window> spread_windows(const Domain& domain, Index count) const;
+  std::vector<Window> all_windows(const Domain& domain) const;
+  // Of both domains, one after the other or, with data.rot13 = sample, in turn.
+  std::vector<Window> of_all_domains(const std::function<std::vector<Window>(const Domain&)>& windows) const;
   Batch batch_of(const std::vector<std::int32_t>& tokens, std::span<const Window> windows) const;
 
-  Documents documents_;
+  DataConfig config_;
   Index context_length_;
   std::uint64_t seed_;
   Tokenizer tokenizer_;
   std::vector<std::int32_t> train_, validation_;
-  std::vector<Window> train_documents_, validation_documents_;  // for `lines`
+  std::vector<Domain> train_domains_, validation_domains_;
   DataFacts facts_;
 };
 

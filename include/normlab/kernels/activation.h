@@ -20,37 +20,31 @@ inline Sigmoid sigmoid(Lanes x) {
   return {value, e * value * value};
 }
 
-// gelu: z Phi(z) = z (1 + erf(z / sqrt 2)) / 2;  gelu_tanh: z (1 + tanh u) / 2 = z sigmoid(2u),
-// u = sqrt(2 / pi) (z + 0.044715 z^3)
-inline Lanes activate(Activation act, Lanes z) {
+// An activation and its derivative at z.
+struct Activated {
+  Lanes value, slope;
+};
+// gelu: z Phi(z) with Phi(z) = (1 + erf(z / sqrt 2)) / 2, and Phi(z) + z phi(z);
+// gelu_tanh: z (1 + tanh u) / 2 = z s with s = sigmoid(2u), u = sqrt(2 / pi) (z + 0.044715 z^3), and s + z s' 2u';
+// relu: its slope is 1 for z > 0, else 0
+inline Activated activate_with_slope(Activation act, Lanes z) {
   switch (act) {
-    case Activation::gelu:
-      return z * Real(0.5) * (1 + erf(z * kSqrtHalf));
-    case Activation::gelu_tanh:
-      return z * sigmoid(2 * kGeluTanh * (z + kGeluCubic * z * z * z)).value;
-    case Activation::relu:
-      return z < 0 ? Lanes{} : z;  // NaN stays
-    case Activation::none:
-      break;
-  }
-  return z;
-}
-
-// gelu: Phi(z) + z phi(z);  gelu_tanh: s + z s' 2u', s = sigmoid(2u);  relu: 1 for z > 0, else 0
-inline Lanes activate_derivative(Activation act, Lanes z) {
-  switch (act) {
-    case Activation::gelu:
-      return Real(0.5) * (1 + erf(z * kSqrtHalf)) + z * (kNormalDensity * exp(z * z * Real(-0.5)));
+    case Activation::gelu: {
+      const Lanes below = Real(0.5) * (1 + erf(z * kSqrtHalf));
+      return {z * below, below + z * (kNormalDensity * exp(z * z * Real(-0.5)))};
+    }
     case Activation::gelu_tanh: {
-      const Sigmoid s = sigmoid(2 * kGeluTanh * (z + kGeluCubic * z * z * z));
-      return s.value + z * s.slope * (2 * kGeluTanh * (1 + 3 * kGeluCubic * z * z));
+      const Lanes square = z * z;
+      const Sigmoid s = sigmoid(2 * kGeluTanh * (z + kGeluCubic * z * square));
+      return {z * s.value, s.value + z * s.slope * (2 * kGeluTanh * (1 + 3 * kGeluCubic * square))};
     }
     case Activation::relu:
-      return z > 0 ? broadcast(1) : Lanes{};
+      return {z < 0 ? Lanes{} : z, z > 0 ? broadcast(1) : Lanes{}};  // NaN stays
     case Activation::none:
       break;
   }
-  return broadcast(1);
+  return {z, broadcast(1)};
 }
+inline Lanes activate(Activation act, Lanes z) { return activate_with_slope(act, z).value; }
 
 }  // namespace normlab::inline NORMLAB_REAL

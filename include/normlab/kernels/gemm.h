@@ -11,8 +11,10 @@ struct MatrixView {
   Index row, column;
 };
 
-// c = base + a b  with a [rows, depth], b [depth, columns], and base the old c, a bias row [columns] or 0;
-// then, with an activation, y = act(c), where y may be c itself. c and y are row-major, one row after the other.
+// c = base + a b  with a [rows, depth], b [depth, columns], and base the old c, a bias row [columns] or 0; then
+//   with an activation, slope = act'(c), unless null, and c = act(c);
+//   with a residual, c = residual + c.
+// c, slope and residual are row-major, one row after the other.
 // An element's bits depend on its row of a, its column of b and its base alone, not on the rest of the matrices
 // nor on the number of threads: the depth is summed from 0 upwards in blocks of constant length.
 struct Product {
@@ -22,7 +24,8 @@ struct Product {
   bool add = false;            // base is the old c
   const Real* bias = nullptr;  // base is this row; not together with add
   Activation act = Activation::none;
-  Real* y = nullptr;  // unused with Activation::none
+  Real* slope = nullptr;
+  const Real* residual = nullptr;
 };
 void gemm(const Product& p);
 

@@ -40,23 +40,23 @@ struct Dropout {
 
 namespace kernels {
 
-// ---- gemm.cpp, linear.cpp: y = act(z), z = x weight^T + bias -------------------------------------------------------
+// ---- gemm.cpp, linear.cpp: y = residual + act(z), z = x weight^T + bias --------------------------------------------
 struct LinearShape {
-  Index rows, in, out;  // x [rows, in], weight [out, in], bias [out], z and y [rows, out]
+  Index rows, in, out;  // x [rows, in], weight [out, in], bias [out], z, slope, residual and y [rows, out]
 };
-// bias may be empty. z may be empty (then only y is written); with Activation::none z must be empty.
-void linear_forward(LinearShape s, Activation act, In x, In weight, In bias, Out z, Out y);
+// slope takes act'(z), which the backward multiplies dy by. bias, slope and residual may be empty; slope must be with
+// Activation::none, and residual with any other.
+void linear_forward(LinearShape s, Activation act, In x, In weight, In bias, In residual, Out slope, Out y);
 // dx (+)= dz weight
 void linear_backward_input(LinearShape s, In dz, In weight, Grad dx);
 // dweight (+)= dz^T x;  dbias (+)= sum of dz over its rows
 void linear_backward_weight(LinearShape s, In dz, In x, Grad dweight, Grad dbias);
 
 // ---- pointwise.cpp -------------------------------------------------------------------------------------------------
-void add_forward(Real scale, In x, In f, Out y);                 // y = scale x + f
-void add_backward(Real scale, In dy, Grad dx, Grad df);          // dx (+)= scale dy;  df (+)= dy
-void activation_forward(Activation act, In z, Out y);            // y = act(z)
-void activation_backward(Activation act, In z, In dy, Grad dz);  // dz (+)= dy act'(z)
-void swiglu_forward(In gate, In up, Out y);                      // y = gate sigmoid(gate) up
+void add_forward(Real scale, In x, In f, Out y);  // y = scale x + f
+void accumulate(Real scale, In dy, Grad dx);      // dx (+)= scale dy
+void multiply(In factor, Out x);                  // x = factor x
+void swiglu_forward(In gate, In up, Out y);       // y = gate sigmoid(gate) up
 void swiglu_backward(In gate, In up, In dy, Grad dgate, Grad dup);
 void dropout_forward(Dropout drop, In x, Out y);
 void dropout_backward(Dropout drop, In dy, Grad dx);
@@ -71,8 +71,8 @@ struct NormView {
   Index groups() const { return outer * inner; }
   Index size() const { return outer * reduced * inner; }
 };
-// What x - mean is divided by: the deviation, sqrt(mean of (x - mean)^2 + eps), or max(length of x, eps) (ScaleNorm; for
-// inner == 1, not centred and without a mask).
+// What x - mean is divided by: the deviation, sqrt(mean of (x - mean)^2 + eps), or max(length of x, eps) (ScaleNorm;
+// for inner == 1, not centred and without a mask).
 enum class Divisor { deviation, length };
 struct NormRule {
   bool centred;  // else the mean is taken as 0 (RMS)
@@ -105,17 +105,17 @@ void dyt_forward(Index channels, Real alpha, In x, In gain, In bias, Out y);
 // With t = tanh(alpha x), g = gain dy: dx (+)= g (1 - t^2) alpha, dalpha [1] (+)= sum of g (1 - t^2) x.
 void dyt_backward(Index channels, Real alpha, In x, In gain, In dy, Grad dx, Grad dalpha, Grad dgain, Grad dbias);
 
-// ---- attention.cpp: causal softmax attention -----------------------------------------------------------------------
+// ---- attention.cpp, attention_backward.cpp: causal softmax attention ------------------------------------------------
 // qkv [batch, time, 3 C] with C = heads * head_dim: q in columns [0, C), k in [C, 2C), v in [2C, 3C), head h in
 // columns [h D, (h + 1) D) of each. y [batch, time, C]; scale 1 / sqrt(D).
 struct AttentionShape {
   Index batch, time, heads, head_dim;
   Index first = 0;  // queries at positions first .. time - 1 are computed; keys from 0 (a key/value cache has the rest)
 };
-// log_sum [batch, heads, time]: ln of the sum of exp(scores) of each query, for the backward; may be empty.
+// log_sum [batch, heads, time]: log2 of the sum of exp(scores) of each query, for the backward; may be empty.
 // Dropout acts on the weights: element ((b H + h) time + i) time + j. Rows before `first` of y are not touched.
 // A query's result does not depend on `first` nor on how many queries follow: cached and uncached agree bit for bit.
-// No [T, T] matrix is stored beyond a block of queries by a block of keys.
+// No [T, T] matrix is stored beyond a block of queries by a block of keys. The backward is of all queries (first = 0).
 void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_sum);
 void attention_backward(AttentionShape s, Dropout drop, In qkv, In y, In log_sum, In dy, Grad dqkv);
 // Rotary positions (Su et al. 2021), halves of a head rotated against one another: for i < D / 2, at position p and

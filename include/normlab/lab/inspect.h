@@ -75,11 +75,12 @@ DepthFit fit_depths(const ModelConfig& config, Index vocab_size, std::uint64_t f
 struct Costs {
   double parameters = 0, decayed = 0;  // numbers
   double parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
+  double peak_bytes = 0;       // of a training run (train/memory_estimate.h)
   double flops_per_token = 0;  // 6 a weight of a matrix product, 12 L d T for attention (not counting the causal mask)
   double flops_per_step = 0;
   double synced_numbers = 0;  // that each device sends a step for its norms to have the statistics of all
 };
-Costs costs_of(const RunConfig& config, const Gpt& model);
+Costs costs_of(const RunConfig& config, const DataFacts& data, const Gpt& model);
 
 struct InspectReport {
   const RunConfig& config;

@@ -27,7 +27,11 @@ class Residual {
     const auto normed = [&](const std::optional<Norm>& norm, const Tensor& t) {
       return norm ? norm->forward(t, pass) : t;
     };
-    const Tensor output = branch_.forward(normed(before_branch_, x), pass);
+    // Where nothing stands between, the last product of the branch adds the residual, unless somebody wants to see what
+    // is added.
+    if (!pass.probe && !after_branch_ && scale_ == 1)
+      return normed(after_residual_, branch_.forward(normed(before_branch_, x), x, pass));
+    const Tensor output = branch_.forward(normed(before_branch_, x), {}, pass);
     if (pass.probe) pass.probe->see(site, block, output, pass.mask);
     return normed(after_residual_, ops::add(x, normed(after_branch_, output), scale_));
   }
@@ -63,6 +67,9 @@ class Gpt {
   Tensor logits(Shape batch_time, std::span<const std::int32_t> tokens, Pass& pass) const {
     return head(hidden(batch_time, tokens, pass));
   }
+  // ops::cross_entropy of the logits.
+  Tensor loss(Shape batch_time, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets, Pass& pass,
+              Real scale, Out row_loss = {}) const;
   KeyValueCache new_cache() const;
 
   const ParameterStore& store() const { return store_; }

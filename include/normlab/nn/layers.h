@@ -26,6 +26,7 @@ class Linear {
   Linear(const Scope& scope, Index in, Index out, Init init, bool has_bias);
   void scale_rows(Index first, double factor);                               // of the weight, from `first` on
   Tensor forward(const Tensor& x, Activation act = Activation::none) const;  // [..., in] -> [..., out]
+  Tensor forward_onto(const Tensor& residual, const Tensor& x) const;        // residual + forward(x)
 
  private:
   std::string path_;
@@ -36,7 +37,8 @@ class Linear {
 class Attention {
  public:
   Attention(const Scope& scope, const ModelConfig& config, Index block);
-  Tensor forward(const Tensor& x, Pass& pass) const;  // [B, T, C] -> [B, T, C]
+  // [B, T, C] -> [B, T, C], added to the residual when there is one.
+  Tensor forward(const Tensor& x, const Tensor& residual, Pass& pass) const;
 
  private:
   Tensor attend(const Tensor& qkv, Pass& pass) const;
@@ -52,7 +54,7 @@ class Attention {
 class Mlp {
  public:
   Mlp(const Scope& scope, const ModelConfig& config);
-  Tensor forward(const Tensor& x, Pass& pass) const;  // [B, T, C] -> [B, T, C]
+  Tensor forward(const Tensor& x, const Tensor& residual, Pass& pass) const;  // as Attention's
 
  private:
   std::string path_;

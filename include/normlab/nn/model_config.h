@@ -37,6 +37,8 @@ struct ModelConfig : config::Fields {
         "power: training passes that use the batch's own mean square, before the running one takes over")
   FIELD(NormPadding, norm_padding, NormPadding::ignore, config::any_value,
         "whether padded positions enter the statistics of norms that look at other positions")
+  FIELD(bool, norm_sync, false, config::any_value,
+        "whether the shards of a micro-batch (train.shards) share batch statistics: SyncBN")
   FIELD(double, norm_gain, 1.0, config::any_value, "initial gain of the norms; scale begins at sqrt(d_model) times it")
   FIELD(MlpActivation, activation, MlpActivation::gelu, config::any_value,
         "of the MLP; gelu is the exact one, swiglu has a gate")

@@ -119,6 +119,7 @@ class Norm {
   Tensor by_batch(const Tensor& x, Mask mask, ops::Statistics* measured = nullptr) const;
   Tensor by_running(const Tensor& x, Index first_position) const;
   Tensor power_in_training(const Tensor& x, Mask mask) const;
+  StatisticsDistance distance_to_running(const ops::Statistics& batch) const;
   void update_running(const ops::Statistics& batch, const Shape& s, Mask mask) const;
 
   std::string path_;

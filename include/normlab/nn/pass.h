@@ -15,6 +15,12 @@ struct KeyValueCache {
   Index filled = 0;  // positions that every block has
 };
 
+// Of batch to running statistics, root mean square over the features: of the difference of the means in units of the
+// running deviation, and of the relative difference of the variances (of power: mean squares, and no means).
+struct StatisticsDistance {
+  double mean = 0, variance = 0;
+};
+
 // Looks at what flows through the model. The tensors are those of the graph: their gradients can be had after the
 // backward by retain_grad().
 class Probe {
@@ -27,11 +33,14 @@ class Probe {
   virtual void see_qkv(Index block, const Tensor& qkv, Mask mask) { (void)block, (void)qkv, (void)mask; }
   // What goes into the norm of that name, as "blocks.3.attn_norm".
   virtual void see_norm(const std::string& name, const Tensor& x, Mask mask) { (void)name, (void)x, (void)mask; }
+  // In a pass with batch statistics: how far they lie from the running ones of the norm of that name.
+  virtual void see_statistics(const std::string& norm, StatisticsDistance distance) { (void)norm, (void)distance; }
 };
 
 struct Pass {
-  bool training = false;  // statistics of the batch, running averages updated, dropout
-  Mask mask;              // which rows of [B, T] are real
+  bool training = false;          // statistics of the batch, running averages updated, dropout
+  bool batch_statistics = false;  // evaluation on statistics of the batch; nothing is updated
+  Mask mask;                      // which rows of [B, T] are real
   Random dropout{0, "dropout"};
   KeyValueCache* cache = nullptr;
   Probe* probe = nullptr;

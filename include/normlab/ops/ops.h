@@ -9,6 +9,8 @@ namespace normlab::inline NORMLAB_REAL::ops {
 // linear.cpp
 // y = act(x weight^T + bias).  x [..., in], weight [out, in], bias [out] or empty -> [..., out]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation act = Activation::none);
+// residual + x weight^T + bias, in one pass; to the last bit what add(residual, linear(x, weight, bias)) gives.
+Tensor linear_onto(const Tensor& residual, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 // pointwise.cpp
 Tensor add(const Tensor& x, const Tensor& f, Real scale = 1);  // scale x + f, of one shape
@@ -56,5 +58,8 @@ Tensor embedding(Shape batch_time, std::span<const std::int32_t> tokens, Mask ma
 // The sum over rows of -ln softmax(logits)[target], times `scale`; rows with target kIgnore do not count.
 // `row_loss` [rows], when given, takes each row's loss before scaling.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, Real scale, Out row_loss = {});
+// cross_entropy(linear(x, weight), ...) without ever holding the logits [rows, V] of all rows.
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, std::span<const std::int32_t> targets, Real scale,
+                            Out row_loss = {});
 
 }  // namespace normlab::inline NORMLAB_REAL::ops

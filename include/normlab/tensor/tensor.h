@@ -29,6 +29,8 @@ class Tensor {
   bool needs_grad() const;
   In grad() const;         // what has been added so far; empty when nothing has
   Grad grad_sink() const;  // where the next contribution goes; an empty one when no gradient is needed
+  // Adds the gradient to that of x, which takes the memory over where it can. The last use of it in an op's backward.
+  void hand_grad_to(const Tensor& x) const;
   void clear_grad() const;
   void retain_grad() const;  // keep the gradient after backward() has passed this tensor
 

@@ -4,6 +4,7 @@
 #include "normlab/data/dataset.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
 
 namespace normlab {
 
@@ -11,7 +12,12 @@ namespace normlab {
 // speed.
 inline constexpr Index kEvaluationRows = 16;
 
-// Over the given windows of the validation part; sums in double, in the order of the windows.
-EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows);
+// Over the given windows of the validation part; sums in double, in the order of the windows. Without `own_rows` batch
+// norms use their running statistics, with it those of so many windows together.
+EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
+                    std::optional<Index> own_rows = std::nullopt);
+
+// What eval.statistics says for a model with batch statistics: how many rows they are taken of.
+std::optional<Index> own_rows(const RunConfig& config);
 
 }  // namespace normlab

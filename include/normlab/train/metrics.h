@@ -30,11 +30,13 @@ class MetricsLog : public Observer {
 // `layers` lines at step 0 and every `log.layers_every` steps: per parameter the norms of its gradient, of itself and
 // of the update that follows; per block the norm of the gradient of all its parameters, that of their update over their
 // own, and what BlockProbe sees; the share of clipped steps so far, with decay 0.99, null where nothing is clipped; and
-// the gradient noise scale, null where it is not defined.
+// the gradient noise scale, null where it is not defined. With batch statistics also, by norm, their distance from the
+// running ones, and the loss of one batch on either.
 class LayersLog : public Observer {
  public:
   LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages, bool clips);
   Probe* probe(std::int64_t step) override;
+  void on_statistics(std::int64_t, const StatisticsReport& report) override { statistics_ = report; }
   void on_gradients(std::int64_t step, const ParameterStore& store) override;
   void on_step_end(const StepReport& step, const EvalReport*, RunControl&) override;
 
@@ -46,6 +48,7 @@ class LayersLog : public Observer {
   BlockProbe probe_;
   const GradientAverages& averages_;
   bool clips_;
+  std::optional<StatisticsReport> statistics_;
   bool waiting_ = false;  // for the update
   std::int64_t step_ = 0;
   const ParameterStore* store_ = nullptr;

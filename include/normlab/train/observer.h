@@ -23,6 +23,13 @@ struct EvalReport {
   std::vector<double> loss_by_position;
 };
 
+// Batch and running statistics of a model that has both, on the first part of a step, before its update.
+struct StatisticsReport {
+  double loss_on_batch = 0, loss_on_running = 0;  // of evaluation: no dropout
+  std::vector<std::string> norms;                 // in the order of the forward
+  std::vector<StatisticsDistance> distances;      // one a norm
+};
+
 struct StepReport {
   std::int64_t step = 0;  // this update, from 1
   double loss = 0;        // before the update
@@ -61,6 +68,8 @@ class Observer {
   virtual void on_part(const ParameterStore& store, std::int64_t targets, std::int64_t all_targets) {
     (void)store, (void)targets, (void)all_targets;
   }
+  // Where a probe was wanted and the model has batch statistics; `step` updates have been done.
+  virtual void on_statistics(std::int64_t step, const StatisticsReport& report) { (void)step, (void)report; }
   // After the backward, before clipping and update; `step` updates have been done.
   virtual void on_gradients(std::int64_t step, const ParameterStore& store) { (void)step, (void)store; }
   // After the update and, where one was due, the evaluation of its result.

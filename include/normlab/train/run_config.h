@@ -21,6 +21,9 @@ struct TrainConfig : config::Fields {
   FIELD(std::int64_t, batch_size, 12, config::between(1, 1000000), "rows of a micro-batch")
   FIELD(std::int64_t, grad_accumulation, 1, config::between(1, 1000000),
         "micro-batches of a step; the loss of a step is the mean over all its targets")
+  FIELD(std::int64_t, shards, 1, config::between(1, 1000000),
+        "equal parts of a micro-batch, as if each were on a device of its own: batch statistics belong to one of them, "
+        "unless model.norm_sync; divides batch_size")
   FIELD(std::optional<std::int64_t>, threads, std::nullopt, config::between(1, 1024),
         "threads; by default what the process may use: the least of affinity, cgroup quota and OMP_NUM_THREADS")
   FIELD(bool, flush_denormals, true, config::any_value, "numbers below 1.2e-38 count as 0, in every thread")
@@ -28,9 +31,14 @@ struct TrainConfig : config::Fields {
         "stop when the training loss was above twice ln V + 2 on 20 steps running")
 };
 
+enum class EvalStatistics { running, batch };
+
 struct EvalConfig : config::Fields {
   FIELD(std::int64_t, every, 200, config::at_least(1), "steps between evaluations; the last step always has one")
   FIELD(std::int64_t, windows, 240, config::at_least(1), "windows spread evenly over the validation tokens")
+  FIELD(EvalStatistics, statistics, EvalStatistics::running, config::any_value,
+        "what batch, batch_step and power evaluate on: running statistics, or the batch's own, of as many rows as one "
+        "shard of training has")
 };
 
 struct LogConfig : config::Fields {
@@ -59,6 +67,9 @@ struct RunConfig : config::Fields {
   FIELD(EvalConfig, eval, {}, config::any_value, "validation")
   FIELD(LogConfig, log, {}, config::any_value, "what is told")
   FIELD(CheckpointConfig, checkpoint, {}, config::any_value, "what is kept")
+
+  // Rows of training that share batch statistics: those of a shard, or, with norm_sync, of all shards.
+  std::int64_t statistics_rows() const { return model.norm_sync ? train.batch_size : train.batch_size / train.shards; }
 
   // Fills in the defaults that depend on other keys; refuses what does not fit together (ConfigError).
   void resolve();

@@ -1,0 +1,51 @@
+// Counts the tensors that a step holds at once; nn/ and ops/ decide which they are.
+#include "normlab/train/memory_estimate.h"
+
+#include <algorithm>
+
+#include "normlab/nn/norm.h"
+
+namespace normlab {
+namespace {
+
+constexpr double kMega = 1 << 20;
+
+// Numbers kept for one position by one block, in units of d_model.
+double kept_by_block(const ModelConfig& model) {
+  const double hidden = static_cast<double>(*model.d_ff) / static_cast<double>(model.d_model);
+  const NormSlots slots = slots_of(model.placement);
+  const double norms = spec_of(model.norm).reduce == Reduce::nothing
+                           ? 0
+                           : 2.0 * (slots.before_branch + slots.after_branch + slots.after_residual);
+  const double attention = (model.position == Position::rope ? 6 : 3) + 1;          // q, k, v, turned ones, the result
+  const double mlp = (model.activation == MlpActivation::swiglu ? 3 : 2) * hidden;  // up, gate, product; or slope
+  // The sums, and the branches' results where they are not added at once, before and after dropout.
+  const bool apart = slots.after_branch || model.residual_scale() != 1;
+  const double sums = 2 + (model.dropout > 0 ? 4 : apart ? 2 : 0);
+  return norms + attention + mlp + sums;
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& gpt) {
+  const ModelConfig& model = config.model;
+  const double parameter_count = static_cast<double>(gpt.store().parameter_count());
+  const double vocab_size = static_cast<double>(gpt.vocab_size());
+  const double text_bytes = data.bytes_per_token * static_cast<double>(data.train_tokens + data.validation_tokens);
+  const double real = sizeof(float);
+  const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
+  const double positions = static_cast<double>(config.statistics_rows() * model.context_length);  // of one pass
+  // Where a probe looks, the branches' results stay apart, and some of their gradients.
+  const double probed = config.log.layers_every > 0 ? 2.5 : 0;
+  MemoryEstimate bytes;
+  bytes.parameters = 2 * real * parameter_count;
+  bytes.optimizer = (config.optimizer.name == OptimizerKind::adamw ? 2 : 1) * real * parameter_count;
+  bytes.activations = real * positions * channels * (layers * (kept_by_block(model) + probed) + 2);
+  const double in_block = real * positions * (static_cast<double>(*model.d_ff) + 3 * channels);
+  const double in_head = real * (std::min(positions, 384.0) * vocab_size + channels * (vocab_size + positions));
+  bytes.backward = std::max(in_block, in_head);
+  bytes.program = 8 * kMega + 5 * text_bytes;  // a byte and a token of four for each character
+  return bytes;
+}
+
+}  // namespace normlab

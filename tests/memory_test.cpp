@@ -1,0 +1,106 @@
+// The arena, what a step asks of the system, and the estimate of a run's memory.
+#include "normlab/base/memory.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "catch.h"
+#include "normlab/base/files.h"
+#include "normlab/nn/gpt.h"
+#include "normlab/optim/optimizer.h"
+#include "program.h"
+#include "temporary.h"
+
+using namespace normlab;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kChecked = true;
+#elif defined(__has_feature)
+constexpr bool kChecked = __has_feature(address_sanitizer);
+#else
+constexpr bool kChecked = false;
+#endif
+
+TEST_CASE("the arena hands out aligned blocks that do not overlap, and joins what is released") {
+  if (kChecked) return;                                          // the sanitizer's own memory is not ours to plan
+  constexpr std::size_t kSize = (std::size_t{64} << 20) - 1000;  // no test leaves a hole as large
+  std::byte* blocks[4];
+  for (std::byte*& block : blocks) {
+    block = static_cast<std::byte*>(allocate(kSize));
+    REQUIRE(reinterpret_cast<std::uintptr_t>(block) % 64 == 0);
+    block[0] = block[kSize - 1] = static_cast<std::byte>(&block - blocks);
+  }
+  for (std::byte*& block : blocks) {
+    REQUIRE(block[0] == static_cast<std::byte>(&block - blocks));
+    REQUIRE(block[kSize - 1] == static_cast<std::byte>(&block - blocks));
+  }
+  for (const int i : {1, 3, 2, 0}) release(blocks[i], kSize);
+  void* all = allocate(4 * kSize);
+  CHECK(all == *std::min_element(std::begin(blocks), std::end(blocks)));
+  release(all, 4 * kSize);
+}
+
+namespace {
+
+// Minor page faults of this process so far.
+long faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+}  // namespace
+
+TEST_CASE("after five steps, twenty more meet fewer than 100 page faults") {
+  if (kChecked) return;
+  ModelConfig config;
+  config.resolve();
+  const Index batch = 12, vocab = 65;
+  const Gpt model(config, vocab, 1);
+  Optimizer optimizer({}, model.store());
+  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(batch * config.context_length), 7);
+  const auto steps = [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t t = from; t <= to; ++t) {
+      model.store().clear_gradients();
+      Pass pass;
+      pass.training = true;
+      backward(
+          model.loss({batch, config.context_length}, tokens, tokens, pass, Real(1) / static_cast<Real>(tokens.size())));
+      optimizer.step(t, 1e-3, clip_coefficient(1, gradient_norm(model.store())));
+    }
+  };
+  steps(1, 5);
+  const long before = faults();
+  steps(6, 25);
+  CHECK(faults() - before < 100);
+}
+
+TEST_CASE("the memory told before a run is within a fifth of its peak") {
+  if (kChecked) return;
+  const TemporaryDirectory directory;
+  write_file(directory.path("empty.yaml"), "seed: 1\n");
+  const std::vector<std::vector<std::string>> settings{
+      {},
+      {"model.n_layers=12", "model.d_model=64", "train.batch_size=16"},
+      {"model.d_model=256", "model.placement=post", "model.activation=swiglu", "model.position=rope"},
+      {"model.d_model=256", "model.dropout=0.1", "log.layers_every=0"},
+      {"model.d_model=64", "model.norm=batch", "train.batch_size=64", "optimizer.name=sgd"}};
+  for (const std::vector<std::string>& words : settings) {
+    const std::string run = directory.path("run");
+    std::vector<std::string> command{"train", directory.path("empty.yaml"), "--force",     "--stop-at",
+                                     "2",     "data.size=200000",           "log.every=1", "run.dir=" + run};
+    command.insert(command.end(), words.begin(), words.end());
+    const Finished done = run_program(command);
+    INFO(done.err);
+    REQUIRE(done.code == 0);
+    const std::string lead = "memory: about ";
+    const double told = std::stod(done.err.substr(done.err.find(lead) + lead.size()));
+    const std::string timing = read_file(run + "/timing.jsonl"), key = "\"peak_rss_mb\":";
+    const double peak = std::stod(timing.substr(timing.rfind(key) + key.size()));
+    CAPTURE(told, peak);
+    CHECK(std::fabs(told - peak) < 0.2 * peak);
+  }
+}
