@@ -72,7 +72,7 @@ class Team {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #endif
-    if (spins % 256 == 255) std::this_thread::yield();
+    if (spins % 2048 == 2047) std::this_thread::yield();
   }
 
   static std::size_t slot(int part) { return static_cast<std::size_t>(part); }
