@@ -113,7 +113,11 @@ TEST_CASE("a run measures curvature and gradient noise where it is asked to, and
   CHECK(layers.at("clip_rate").real() == Approx(1));
   CHECK(layers.at("gradient_noise_scale").real() > 0);
   CHECK(layers.at("update_to_weight").elements().size() == 1);
-  REQUIRE(shop.train("batch", joined(settings, {"model.norm=batch", "log.curvature_every=0"})).code == 0);
+  const Finished batch = shop.train("batch", joined(settings, {"model.norm=batch", "log.curvature_every=0",
+                                                               "train.batch_size=16", "train.shards=4"}));
+  REQUIRE(batch.code == 0);
+  CHECK(holds(batch.err, "a step: 2 micro-batches of 16 rows, each in 4 shards of 4, each with batch statistics"));
+  CHECK(holds(batch.err, "no gradient noise scale"));
   CHECK(
       parse_json(lines_of_kind(shop.metrics("batch"), "layers").at(1), "layers").at("gradient_noise_scale").is_null());
 }

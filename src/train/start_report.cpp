@@ -68,7 +68,7 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has
   if (config.schedule.warmup_steps > config.train.steps)
     out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
   out += leak_of(config.model);
-  if (config.train.grad_accumulation > 1 && has_running_averages)
+  if (config.train.grad_accumulation * config.train.shards > 1 && has_running_averages)
     out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
       static_cast<double>(config.train.steps) *
