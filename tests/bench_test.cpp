@@ -109,6 +109,7 @@ TEST_CASE("a step's operations follow nanoGPT's convention") {
   for (const char* key : {"ms_per_step", "tokens_per_s", "gflops", "share_of_peak", "peak_rss_mb"})
     CHECK(entry.at(key).real() > 0);
   CHECK(entry.at("instruments_share").real() >= 0);
+  CHECK(entry.at("statistics_share").real() > 0);
   CHECK(entry.at("name").string() == "step-tiny");
   CHECK(entry.at("threads").integer() == 1);
   // 12 tokens; embedding 88, a block 32 + 216 + 72 + 288 + 264 = 872, final norm 16: N = 1848; 12 L d T = 768.

@@ -134,6 +134,19 @@ TEST_CASE("a parameter without gradient is named") {
   CHECK(item->detail.find("blocks.0.attn.qkv.weight") != std::string::npos);
 }
 
+TEST_CASE("where a statistic is of one or two values, check says so and blames no gradient") {
+  // Two samples, or two channels, become 1 and -1 with a step between that is as wide as the root of eps.
+  CheckInput two = input_of(NormKind::batch_step, Placement::pre, 2);
+  two.model.config.norm_eps = 1e-12;
+  CHECK(status_of(run_checks(two), "gradients, training") == Status::warning);
+  CHECK(status_of(run_checks(two), "gradients, evaluation") == Status::ok);
+  CheckInput one = input_of(NormKind::layer);
+  one.model.config.n_heads = one.model.config.d_model = 1;
+  const CheckReport report = run_checks(one);
+  const auto item = std::ranges::find(report.items, "every parameter learns", &CheckItem::name);
+  CHECK_THAT(item->detail, ContainsSubstring("which is its own mean"));
+}
+
 TEST_CASE("the initial loss of a tied head whose logits follow the token is called odd") {
   CheckInput input = input_of(NormKind::layer);
   CHECK(status_of(run_checks(input), "initial loss") == Status::ok);

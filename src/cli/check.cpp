@@ -12,7 +12,7 @@ constexpr Option kOptions[] = {{"--json", "", "one JSON document"}};
 
 int run(const Words& words) {
   const Subject subject = load_subject(words);
-  const Index rows = subject.config.train.batch_size;
+  const Index rows = subject.config.statistics_rows();  // what goes through a norm together
   const CheckInput input{subject.at(), subject.data.train_batch(1, 0, rows), subject.data.train_batch(2, 0, rows)};
   CheckReport report;
   with_team([&] { report = f64::run_checks(input); });

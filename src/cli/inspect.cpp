@@ -1,11 +1,14 @@
 // normlab inspect: a model layer by layer.
 #include "normlab/lab/inspect.h"
 
+#include <unistd.h>
+
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/parallel.h"
 #include "normlab/lab/curvature.h"
+#include "normlab/train/terminal.h"
 #include "subject.h"
 
 namespace normlab::cli {
@@ -14,26 +17,39 @@ namespace {
 constexpr Option kOptions[] = {
     {"--seeds", "N", "means over N initialisations, with seeds from the configuration's on (1)"},
     {"--depths", "L,L,...", "also gradients of fresh models of these depths, and the exponents of their growth"},
+    {"--shards", "K,K,...",
+     "also how the gradient changes when each of so many shards of the batch has its own statistics"},
     {"--curvature", "", "also sharpness, and how loss and gradient change along a step (in double; takes longer)"},
     {"--svg", "FILE", "also draws it"},
     {"--json", "", "one JSON document"},
 };
 
-std::vector<Index> depths_of(const Words& words) {
-  std::vector<Index> depths;
-  std::string_view rest = *words.value("--depths");
+// Of an option as 6,12,24.
+std::vector<Index> rising_numbers(const Words& words, std::string_view option, std::string_view of_what) {
+  std::vector<Index> values;
+  if (!words.has(option)) return values;
+  const std::string given = *words.value(option);
+  std::string_view rest = given;
   while (true) {
     const std::size_t comma = rest.find(',');
-    const auto depth = parse_int(rest.substr(0, comma));
-    check<UserError>(depth && *depth >= 1 && *depth <= 10000 && (depths.empty() || *depth > depths.back()),
-                     "inspect: --depths takes rising numbers of layers, as 6,12,24, got '", *words.value("--depths"),
-                     "'");
-    depths.push_back(*depth);
-    if (comma == std::string_view::npos) break;
+    const auto value = parse_int(rest.substr(0, comma));
+    check<UserError>(value && *value >= 1 && *value <= 10000 && (values.empty() || *value > values.back()),
+                     "inspect: ", option, " takes rising numbers of ", of_what, ", as 6,12,24, got '", given, "'");
+    values.push_back(*value);
+    if (comma == std::string_view::npos) return values;
     rest.remove_prefix(comma + 1);
   }
-  check<UserError>(depths.size() > 1, "inspect: --depths takes two depths or more, to fit an exponent through");
+}
+
+std::vector<Index> depths_of(const Words& words) {
+  std::vector<Index> depths = rising_numbers(words, "--depths", "layers");
+  check<UserError>(depths.size() != 1, "inspect: --depths takes two depths or more, to fit an exponent through");
   return depths;
+}
+
+// Of the terminal that standard output is; 0 where it is none.
+std::size_t output_columns() {
+  return isatty(STDOUT_FILENO) == 1 ? static_cast<std::size_t>(Terminal(STDOUT_FILENO, false).columns()) : 0;
 }
 
 Inspection inspection_of(const Subject& subject, std::int64_t seeds, const Batch& batch) {
@@ -61,7 +77,7 @@ Curvature curvature_of(const Subject& subject, const Batch& batch) {
 
 int run(const Words& words) {
   const std::int64_t seeds = words.integer("--seeds", 1).value_or(1);
-  const std::vector<Index> depths = words.has("--depths") ? depths_of(words) : std::vector<Index>();
+  const std::vector<Index> depths = depths_of(words), shards = rising_numbers(words, "--shards", "shards");
   const Subject subject = load_subject(words);
   check<UserError>(!subject.checkpoint || (seeds == 1 && depths.empty()),
                    "inspect: --seeds and --depths are about fresh models; give a configuration instead of ",
@@ -76,11 +92,12 @@ int run(const Words& words) {
     if (!depths.empty())
       report.depths = fit_depths(subject.config.model, subject.model.vocab_size(),
                                  static_cast<std::uint64_t>(subject.config.seed), seeds, depths, batch);
+    if (!shards.empty()) report.shards = shard_differences(subject.model, batch, shards);
     if (words.has("--curvature")) curvature = curvature_of(subject, batch);
   });
   if (const auto file = words.value("--svg")) write_file(*file, svg_of(report));
   if (!words.has("--json")) {
-    print(text_of(report));
+    print(text_of(report, output_columns()));
     if (curvature) print(text('\n', text_of(*curvature)));
     return 0;
   }
@@ -95,7 +112,8 @@ int run(const Words& words) {
 const Command inspect_command{
     "inspect",
     "shows gradients, sizes and norm statistics layer by layer",
-    "CONFIG|CHECKPOINT [key=value ...] [--seeds N] [--depths L,L,...] [--curvature] [--svg FILE] [--json]",
+    "CONFIG|CHECKPOINT [key=value ...] [--seeds N] [--depths L,L,...] [--shards K,K,...] [--curvature] [--svg FILE] "
+    "[--json]",
     "Runs one training batch forward and backward, and sets what theory expects of the placement beside what is "
     "measured.\n"
     "CHECKPOINT is a .safetensors file, or a run directory, which means its last checkpoint.",

@@ -129,6 +129,20 @@ std::vector<Window> windows_by_line(const Tokens& tokens, const Domain& domain, 
 
 }  // namespace
 
+Batch rows_of(const Batch& batch, Index begin, Index count) {
+  const auto part = [&](const auto& values) {
+    if (values.empty()) return values;
+    const auto from = values.begin() + begin * batch.time;
+    return std::remove_cvref_t<decltype(values)>(from, from + count * batch.time);
+  };
+  return {count,
+          batch.time,
+          part(batch.tokens),
+          part(batch.targets),
+          part(batch.valid),
+          std::vector<Index>(batch.starts.begin() + begin, batch.starts.begin() + begin + count)};
+}
+
 Dataset Dataset::load(const DataConfig& config, Index context_length, std::uint64_t seed,
                       const std::optional<Tokenizer>& tokenizer) {
   const Texts texts = read_texts(config, seed);

@@ -5,21 +5,41 @@
 #include "normlab/kernels/kernels.h"
 
 namespace normlab::inline NORMLAB_REAL::kernels {
+namespace {
 
-double squared_norm(In x) {
-  return ordered_sum(static_cast<Index>(x.size()), [&](Index begin, Index end) {
+// Of value(i) for i in [0, count), each asked for once.
+template <class Value>
+double sum_of_squares(Index count, const Value& value) {
+  return ordered_sum(count, [&](Index begin, Index end) {
     // Eight sums side by side, so that the additions need not wait for one another.
     double sums[8] = {};
     Index i = begin;
     for (; i + 8 <= end; i += 8)
       for (Index lane = 0; lane < 8; ++lane) {
-        const double value = x[static_cast<std::size_t>(i + lane)];
-        sums[lane] += value * value;
+        const double x = value(static_cast<std::size_t>(i + lane));
+        sums[lane] += x * x;
       }
     double total = 0;
-    for (; i < end; ++i) total += static_cast<double>(x[static_cast<std::size_t>(i)]) * x[static_cast<std::size_t>(i)];
+    for (; i < end; ++i) {
+      const double x = value(static_cast<std::size_t>(i));
+      total += x * x;
+    }
     for (const double sum : sums) total += sum;
     return total;
+  });
+}
+
+}  // namespace
+
+double squared_norm(In x) {
+  return sum_of_squares(static_cast<Index>(x.size()), [x](std::size_t i) { return x[i]; });
+}
+
+double squared_growth(In now, Out before) {
+  return sum_of_squares(static_cast<Index>(now.size()), [now, before](std::size_t i) {
+    const Real growth = now[i] - before[i];
+    before[i] = now[i];
+    return growth;
   });
 }
 

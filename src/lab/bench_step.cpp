@@ -6,6 +6,7 @@
 #include "normlab/optim/optimizer.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/sampler.h"
+#include "normlab/train/statistics.h"
 
 namespace normlab {
 namespace {
@@ -75,6 +76,16 @@ double instruments_share(Effort effort, const Gpt& model, Optimizer& optimizer, 
   return std::max(0.0, timing.median - seconds) / static_cast<double>(defaults.layers_every) / seconds;
 }
 
+// With batch statistics a run also compares them with the running ones at each of these steps: what that adds.
+double statistics_share(Effort effort, const StepSize& size, const RandomBatch& drawn, double seconds) {
+  ModelConfig config = size.model();
+  config.norm = NormKind::batch;
+  const Gpt model(config, size.vocab, kSeed);
+  const Batch batch{size.batch, size.context, drawn.tokens, drawn.targets, {}, {}};
+  const Timing timing = time_runs(effort, [&] { compare_statistics(model, batch); });
+  return timing.median / static_cast<double>(LogConfig().layers_every) / seconds;
+}
+
 }  // namespace
 
 ModelConfig StepSize::model() const {
@@ -110,6 +121,7 @@ Json measure_step(Effort effort, const Json& peak, std::string_view name, const 
   entry.set("share_of_peak", gflops / peak.at("gflops").real());
   entry.set("peak_rss_mb", peak_resident_mb());
   entry.set("instruments_share", instruments_share(effort, model, optimizer, batch, timing.median));
+  entry.set("statistics_share", statistics_share(effort, size, batch, timing.median));
   return entry;
 }
 

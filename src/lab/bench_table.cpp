@@ -59,7 +59,9 @@ std::vector<Column> columns_of(std::string_view section) {
   if (section == "kernels")
     columns.insert(columns.end(), {{"GB/s", "gb_per_s", tenths}, {"of copy", "share_of_copy", percent}});
   if (section == "steps")
-    columns.insert(columns.end(), {{"peak MB", "peak_rss_mb", whole}, {"instruments", "instruments_share", percent}});
+    columns.insert(columns.end(), {{"peak MB", "peak_rss_mb", whole},
+                                   {"instruments", "instruments_share", percent},
+                                   {"statistics", "statistics_share", percent}});
   if (section == "start") columns.push_back({"first step done, ms", "first_step_done_ms", tenths});
   if (section == "sample")
     columns.insert(columns.end(), {{"parameters MB", "parameter_mb", tenths},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "check_parts.h"
+#include "normlab/lab/table.h"
 #include "normlab/nn/norm.h"
 
 namespace normlab::inline f64 {
@@ -78,6 +79,8 @@ CheckItem check_all_learn(const CheckInput& input) {
   if (!without.empty()) {
     item.status = CheckItem::Status::failed;
     item.detail = text("no gradient reaches ", without.size(), " of ", tensors, " tensors: ", listed(without));
+    if (const std::string why = few_values(input.model.config, input.batch); !why.empty())
+      item.detail += text(" (", why, ")");
   }
   return item;
 }
@@ -196,14 +199,12 @@ std::string text_of(const CheckReport& report, const ModelConfig& config) {
                 item.name, ": ", item.detail, '\n');
   }
   if (report.invariance.empty()) return out;
-  out += text("\nhow far the output of ", config::to_string(config.norm),
-              " moves (share of its size; 0 is invariant)   training  evaluation\n");
-  for (const InvarianceRow& row : report.invariance) {
-    const std::string training = moved_text(row.training), evaluation = moved_text(row.evaluation);
-    out += text("  ", row.change, std::string(62 - row.change.size(), ' '), training,
-                std::string(10 - training.size(), ' '), evaluation, '\n');
-  }
-  return out;
+  std::vector<Row> rows{
+      {text("how far the output of ", config::to_string(config.norm), " moves (share of its size; 0 is invariant)"),
+       "training", "evaluation"}};
+  for (const InvarianceRow& row : report.invariance)
+    rows.push_back({"  " + row.change, moved_text(row.training), moved_text(row.evaluation)});
+  return text(out, '\n', aligned(rows));
 }
 
 }  // namespace normlab

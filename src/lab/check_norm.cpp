@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "check_parts.h"
 #include "normlab/nn/norm.h"
@@ -61,7 +62,54 @@ double movement(const Values& before, const Values& after, Index channels,
   return size > 0 ? std::sqrt(moved / size) : 0;
 }
 
+// The fewest values that one statistic is taken over.
+Index fewest_values(const ModelConfig& config, const Batch& batch) {
+  const Mask mask = config.norm_padding == NormPadding::ignore ? Mask(batch.valid) : Mask();
+  const auto fewest = [](Index groups, const std::function<Index(Index)>& values_of) {
+    Index least = std::numeric_limits<Index>::max();
+    for (Index i = 0; i < groups; ++i)
+      if (const Index values = values_of(i); values > 0) least = std::min(least, values);
+    return least;
+  };
+  const auto in_row = [&](Index row) {
+    Index count = 0;
+    for (Index t = 0; t < batch.time; ++t) count += is_real(mask, row * batch.time + t);
+    return count;
+  };
+  const auto in_column = [&](Index t) {
+    Index count = 0;
+    for (Index row = 0; row < batch.rows; ++row) count += is_real(mask, row * batch.time + t);
+    return count;
+  };
+  switch (spec_of(norm_of(config)).reduce) {
+    case Reduce::channels:
+      return config.d_model;
+    case Reduce::channel_group:
+      return config.d_model / config.norm_groups;
+    case Reduce::time:
+      return fewest(batch.rows, in_row);
+    case Reduce::time_and_channels:
+      return config.d_model * fewest(batch.rows, in_row);
+    case Reduce::batch:
+      return fewest(batch.time, in_column);
+    case Reduce::batch_and_time:
+      return batch.rows * fewest(batch.rows, in_row);
+    case Reduce::nothing:
+      break;
+  }
+  return std::numeric_limits<Index>::max();
+}
+
 }  // namespace
+
+std::string few_values(const ModelConfig& config, const Batch& batch) {
+  if (!spec_of(norm_of(config)).centred) return {};
+  const Index values = fewest_values(config, batch);
+  if (values > 2) return {};
+  return text("a statistic of model.norm ", config::to_string(config.norm), " is taken over ",
+              values == 1 ? "one value here, which is its own mean: the norm gives its bias whatever comes in"
+                          : "two values here, which it makes 1 and -1 whatever they were: the loss goes in steps");
+}
 
 std::vector<InvarianceRow> measure_invariance(const ModelConfig& config) {
   const Index channels = config.d_model;

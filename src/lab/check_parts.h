@@ -18,6 +18,8 @@ Leak see_other_samples(const CheckInput& input, Mode mode);
 
 // check_norm.cpp
 std::vector<InvarianceRow> measure_invariance(const ModelConfig& config);
+// Where a statistic of a centred norm is taken over one or two values of the batch, what that means; else nothing.
+std::string few_values(const ModelConfig& config, const Batch& batch);
 // PowerNorm's backward after its warm-up is no derivative (Shen et al. 2020, algorithm 2); against its formula.
 CheckItem check_power_backward(const ModelConfig& config);
 

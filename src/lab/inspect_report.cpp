@@ -30,7 +30,7 @@ std::string left(std::string cell, std::size_t width) {
   return cell;
 }
 
-std::string block_table(const InspectReport& report) {
+std::string block_table(const InspectReport& report, std::size_t columns) {
   const Inspection& in = report.inspection;
   const std::vector<std::string> matrices = in.matrices();
   const std::vector<double> expected = expected_shape(report.config.model, in.blocks);
@@ -57,19 +57,17 @@ std::string block_table(const InspectReport& report) {
     const double share = largest > 0 ? in.matrix_gradient(i, "mlp.down") / largest : 0;
     row.push_back(left(std::string(static_cast<std::size_t>(std::lround(share * kBar)), '#'), kBar));
   }
-  return aligned(rows);
+  return aligned(rows, columns);
 }
 
 constexpr const char* kLegend =
-    "g: norm of the gradient of a matrix. down/last: that of mlp.down as a share of the last block's, beside what "
-    "theory\n"
-    "expects of this placement at initialisation. stream: root mean square of the residual stream behind the block; "
-    "its\n"
-    "g: of the loss's gradient there; attn, mlp: of what the two sublayers add. cosine: mean between the states of "
-    "two\n"
-    "tokens (1: all alike). spread: of the sizes that the block's norms divide by, standard deviation / mean. entropy: "
-    "of\n"
-    "attention, as a share of uniform attention's.\n";
+    "g: norm of the gradient of a matrix. down/last: that of mlp.down as a share of\n"
+    "the last block's, beside what theory expects of this placement at\n"
+    "initialisation. stream: root mean square of the residual stream behind the\n"
+    "block; its g: of the loss's gradient there; attn, mlp: of what the two\n"
+    "sublayers add. cosine: mean between the states of two tokens (1: all alike).\n"
+    "spread: of the sizes that the block's norms divide by, standard deviation /\n"
+    "mean. entropy: of attention, as a share of uniform attention's.\n";
 
 std::string depth_table(const DepthFit& fit) {
   std::vector<Row> rows{
@@ -80,6 +78,17 @@ std::string depth_table(const DepthFit& fit) {
   rows.push_back({"exponent", fixed(fit.last, 2), "", fixed(fit.first, 2), "", fixed(fit.attn_last, 2)});
   rows.push_back({"theory", fixed(fit.expected_last, 2), "", "", "", fixed(fit.expected_last, 2)});
   return text("\nfresh models by depth (theory: Xiong et al. 2020, theorem 1; xavier initialisation)\n", aligned(rows));
+}
+
+std::string shard_table(const InspectReport& report) {
+  std::vector<Row> rows{{"shards", "rows of each", "relative difference"}};
+  for (const ShardPoint& point : report.shards)
+    rows.push_back(
+        {number(point.shards), number(report.config.train.batch_size / point.shards), short_number(point.difference)});
+  return text(
+      "\ngradient of the batch in shards, each with the statistics of its own rows, against the\n"
+      "whole batch's, which model.norm_sync gives\n",
+      aligned(rows));
 }
 
 std::string megabytes(double bytes) { return text(fixed(bytes / (1 << 20), 2), " MB"); }
@@ -157,7 +166,7 @@ Json blocks_json(const InspectReport& report) {
 
 Json json_of(const InspectReport& report) {
   const Inspection& in = report.inspection;
-  Json parameters = Json::array(), norms = Json::array();
+  Json parameters = Json::array(), norms = Json::array(), shards = Json::array();
   for (const ParameterFigures& p : in.parameters)
     parameters.push(Json::object({{"name", p.name},
                                   {"shape", std::vector<Index>(p.shape.begin(), p.shape.end())},
@@ -166,6 +175,8 @@ Json json_of(const InspectReport& report) {
                                   {"decayed", p.shape.rank() == 2}}));
   for (const NormFigures& norm : in.norms)
     norms.push(Json::object({{"name", norm.name}, {"deviation", norm.deviation}, {"spread", norm.spread}}));
+  for (const ShardPoint& point : report.shards)
+    shards.push(Json::object({{"shards", point.shards}, {"relative_difference", point.difference}}));
   const double first = in.matrix_gradient(0, "mlp.down"), last = in.matrix_gradient(in.blocks.size() - 1, "mlp.down");
   return Json::object(
       {{"subject", report.subject},
@@ -178,17 +189,19 @@ Json json_of(const InspectReport& report) {
         Json::object(
             {{"first", first}, {"last", last}, {"first_over_last", first / last}, {"last_over_first", last / first}})},
        {"costs", json_of(report.costs)},
-       {"depths", report.depths ? json_of(*report.depths) : Json()}});
+       {"depths", report.depths ? json_of(*report.depths) : Json()},
+       {"shards", std::move(shards)}});
 }
 
-std::string text_of(const InspectReport& report) {
+std::string text_of(const InspectReport& report, std::size_t columns) {
   const ModelConfig& m = report.config.model;
   std::string out = text(report.subject, "; ", m.n_layers, m.n_layers == 1 ? " block" : " blocks",
                          " of attention and an MLP, each sublayer f: ", equation_of(m),
                          slots_of(m.placement).before_head ? ", and a norm before the head" : "", "\nloss ",
                          fixed(report.inspection.loss, 4), " on one training batch\n\n");
-  out += block_table(report) + kLegend;
+  out += block_table(report, columns) + kLegend;
   if (report.depths) out += depth_table(*report.depths);
+  if (!report.shards.empty()) out += shard_table(report);
   return out + cost_lines(report);
 }
 

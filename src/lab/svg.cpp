@@ -91,7 +91,7 @@ std::vector<double> Scale::ticks() const {
   }
   const double low = log_ ? std::pow(10, low_) : low_, high = log_ ? std::pow(10, high_) : high_;
   const double step = round_step(high - low, 6);
-  for (double i = std::ceil(low / step); i * step <= high; i += 1) out.push_back(i * step);
+  for (double i = std::ceil(low / step); i * step <= high; i += 1) out.push_back(i * step + 0.0);  // + 0: no -0
   return out;
 }
 

@@ -116,6 +116,8 @@ std::string levels_of(const Chart& chart, const Scale& y) {
   for (const Level& level : chart.levels) {
     if (!y.holds(level.y)) continue;
     const double at = y(level.y);
+    out += text("<path class=\"level\" d=\"M", place(kLeft), " ", place(at), "H", place(kWidth - kRight), "\"/>");
+    if (level.name.empty()) continue;
     double written = at - 4;
     for (bool moved = true; moved;) {
       moved = false;
@@ -126,7 +128,6 @@ std::string levels_of(const Chart& chart, const Scale& y) {
         }
     }
     taken.push_back(written);
-    out += text("<path class=\"level\" d=\"M", place(kLeft), " ", place(at), "H", place(kWidth - kRight), "\"/>");
     out += label(kWidth - kRight - 3, written, text(level.name, " ", fixed(level.y, 2)), "soft halo", "end");
   }
   return out;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace normlab {
 namespace {
@@ -36,9 +35,7 @@ void GradientWatch::on_part(const ParameterStore& store, std::int64_t targets, s
     if (now.empty()) continue;
     std::vector<Real>& before = sum_[i];
     if (first || before.empty()) before.assign(now.size(), Real(0));
-    std::ranges::transform(now, before, before.begin(), std::minus<>());
-    squares += kernels::squared_norm(before);
-    std::ranges::copy(now, before.begin());
+    squares += kernels::squared_growth(now, before);
   }
   const double turned = static_cast<double>(all_targets) / static_cast<double>(targets);
   parts_.push_back({squares * turned * turned, static_cast<double>(targets)});

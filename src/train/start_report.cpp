@@ -28,6 +28,26 @@ std::string leak_of(const ModelConfig& model) {
   return out + " in training; evaluation uses running averages";
 }
 
+// What is one pass of the model, where a step has several.
+std::string parts_line(const RunConfig& config) {
+  const std::int64_t shards = config.train.shards, accumulation = config.train.grad_accumulation;
+  const bool ties = sight_in_training(spec_of(norm_of(config.model))).other_samples;
+  std::string out;
+  if (accumulation > 1 || shards > 1)
+    out += text("\na step: ", accumulation, accumulation > 1 ? " micro-batches" : " micro-batch", " of ",
+                config.train.batch_size, " rows");
+  if (shards > 1) {
+    out += text(", each in ", shards, " shards of ", config.train.batch_size / shards);
+    if (ties)
+      out += config.model.norm_sync ? ", which share batch statistics" : ", each with batch statistics of its own";
+  }
+  if (config.model.norm_sync && (shards == 1 || !ties))
+    out += text("\nnote: model.norm_sync changes nothing: ",
+                ties ? "train.shards is 1"
+                     : text("model.norm ", config::to_string(config.model.norm), " takes no batch statistics"));
+  return out;
+}
+
 std::string decay_line(const ParameterStore& store, double weight_decay) {
   Index decayed = 0, tensors = 0;
   for (const Named& parameter : store.parameters())
@@ -48,7 +68,7 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has
   if (config.schedule.warmup_steps > config.train.steps)
     out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
   out += leak_of(config.model);
-  if (config.train.grad_accumulation > 1 && has_running_averages)
+  if (config.train.grad_accumulation * config.train.shards > 1 && has_running_averages)
     out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
       static_cast<double>(config.train.steps) *
@@ -90,6 +110,7 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
   out += text("\nupdates: ", config::to_string(config.optimizer.name), ", lr ", config.optimizer.lr, ", warmup ",
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
+  out += parts_line(config);
   out +=
       text("\nmemory: about ", fixed(estimate_memory(config, data, model).total() / (1 << 20), 0), " MB at the peak");
   out += text("\nthreads: ", team.measured, " (", team.source, ")");

@@ -28,21 +28,6 @@ std::int64_t targets_of(const Batch& batch) {
   return std::ranges::count_if(batch.targets, [](std::int32_t target) { return target != kIgnore; });
 }
 
-// Rows begin .. begin + count of a batch.
-Batch rows_of(const Batch& batch, Index begin, Index count) {
-  const auto part = [&](const auto& values) {
-    if (values.empty()) return values;
-    const auto from = values.begin() + begin * batch.time;
-    return std::remove_cvref_t<decltype(values)>(from, from + count * batch.time);
-  };
-  return {count,
-          batch.time,
-          part(batch.tokens),
-          part(batch.targets),
-          part(batch.valid),
-          std::vector<Index>(batch.starts.begin() + begin, batch.starts.begin() + begin + count)};
-}
-
 // Thrown out of a replayed step where the first value that is not finite shows up.
 struct NonFiniteFound {
   std::string where;

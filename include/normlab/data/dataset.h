@@ -28,6 +28,9 @@ struct Batch {
   std::vector<Index> starts;          // of each row: its first token's place in its part of the data
 };
 
+// Rows begin .. begin + count.
+Batch rows_of(const Batch& batch, Index begin, Index count);
+
 // `targets` tokens to predict, the first of them from the token at `start`: tokens start .. start + targets.
 struct Window {
   Index start, targets;

@@ -146,6 +146,8 @@ void cross_entropy_backward(Index vocab, In logits, std::span<const std::int32_t
 // ---- update.cpp: optimizers' inner loops ---------------------------------------------------------------------------
 // Sum of squares, accumulated in double.
 double squared_norm(In x);
+// Sum of (now - before)^2, likewise; then before = now.
+double squared_growth(In now, Out before);
 struct AdamwStep {
   double lr, beta1, beta2, eps, weight_decay;
   double grad_scale;                // multiplies the gradient first (clipping)

@@ -71,6 +71,15 @@ struct DepthFit {
 DepthFit fit_depths(const ModelConfig& config, Index vocab_size, std::uint64_t first_seed, std::int64_t seeds,
                     const std::vector<Index>& depths, const Batch& batch);
 
+// The gradient of a batch's mean loss when each shard of its rows goes through the model by itself: |difference| from
+// the whole batch's over its norm. With dropout, its masks differ too. A number of shards that does not divide the rows
+// is a UserError.
+struct ShardPoint {
+  Index shards = 0;
+  double difference = 0;
+};
+std::vector<ShardPoint> shard_differences(const Gpt& model, const Batch& batch, const std::vector<Index>& shards);
+
 // What a step costs. Bytes in float.
 struct Costs {
   double parameters = 0, decayed = 0;  // numbers
@@ -88,9 +97,11 @@ struct InspectReport {
   Inspection inspection;
   Costs costs;
   std::optional<DepthFit> depths;
+  std::vector<ShardPoint> shards = {};
 };
 Json json_of(const InspectReport& report);
-std::string text_of(const InspectReport& report);
+// Tables as wide as `columns`, what does not fit below; 0 is no limit.
+std::string text_of(const InspectReport& report, std::size_t columns = 0);
 std::string svg_of(const InspectReport& report);
 
 }  // namespace normlab

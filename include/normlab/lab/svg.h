@@ -24,7 +24,7 @@ struct Series {
   std::vector<std::string> titles = {};  // points: what hovering over each tells; by default its name and values
 };
 
-// A horizontal line with its name, such as an entropy.
+// A horizontal line with its name and value, such as an entropy; an empty name leaves both out.
 struct Level {
   std::string name;
   double y;
