@@ -50,9 +50,12 @@ std::vector<Group> grouped(const Claim& claim, std::span<const Measured> points)
   std::vector<Group> out;
   for (const Settings& settings : order) {
     Group group = groups[settings];
-    for (const auto& [path, value] : settings)
-      if (std::ranges::any_of(order, [&](const Settings& other) { return other.at(path) != value; }))
-        group.name += text(group.name.empty() ? "" : ", ", path.substr(path.rfind('.') + 1), " ", value);
+    for (const auto& setting : settings) {
+      const auto differs = [&](const Settings& other) { return other.at(setting.first) != setting.second; };
+      if (!std::ranges::any_of(order, differs)) continue;
+      group.name +=
+          text(group.name.empty() ? "" : ", ", setting.first.substr(setting.first.rfind('.') + 1), " ", setting.second);
+    }
     out.push_back(std::move(group));
   }
   return out;
