@@ -24,11 +24,12 @@ RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
   RunConfig config = checkpoint.config();
   config::apply_overrides(config, words.overrides());
   for (const config::Difference& difference : config::differences(checkpoint.config(), config))
-    check<ConfigError>((difference.path.starts_with("data.") && difference.path != "data.tokenizer") ||
+    check<ConfigError>((difference.path.starts_with("data.") && difference.path != "data.tokenizer" &&
+                        difference.path != "data.vocab_size") ||
                            difference.path == "train.threads" || difference.path == "eval.statistics",
                        "eval: ", difference.path, " cannot change from ", difference.left, " to ", difference.right,
                        "; a trained model keeps its settings, and only train.threads, eval.statistics and data.*, "
-                       "without data.tokenizer, can be given");
+                       "without data.tokenizer and data.vocab_size, can be given");
   return config;
 }
 
