@@ -15,8 +15,8 @@ namespace normlab::cli {
 namespace {
 
 // In the order of a user's day.
-const Command* const kCommands[] = {&train_command, &eval_command,   &sample_command, &inspect_command,
-                                    &check_command, &verify_command, &data_command,   &bench_command};
+const Command* const kCommands[] = {&train_command,  &eval_command,   &sample_command, &inspect_command, &check_command,
+                                    &verify_command, &export_command, &data_command,   &bench_command};
 
 std::string general_help() {
   std::string out =
