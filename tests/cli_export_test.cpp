@@ -125,6 +125,8 @@ TEST_CASE("export: metrics as a table, one number a row") {
                     "{\"step\":0,\"kind\":\"layers\",\"norm\":{\"blocks.1.mlp.up.weight\":3,\"tok_embed.weight\":4},"
                     "\"residual_rms\":[0.5,0.25],\"clip_rate\":null}\n"
                     "{\"step\":1,\"kind\":\"eval\",\"loss\":null,\"finite\":false}\n"
+                    "{\"step\":3,\"kind\":\"curvature\",\"sharpness\":{\"value\":9,\"error\":0.1},\"loss_range\":[1,2],"
+                    "\"covariate_shift\":[{\"layer\":\"blocks.7\",\"cosine\":0.5}]}\n"
                     "{\"step\":2,\"ki",
                     "metrics.jsonl") ==
         "step,layer,part,measure,value\n"
@@ -134,7 +136,12 @@ TEST_CASE("export: metrics as a table, one number a row") {
         "0,,tok_embed.weight,norm,4\n"
         "0,0,block,residual_rms,0.5\n"
         "0,1,block,residual_rms,0.25\n"
-        "1,,eval,loss,NaN\n");
+        "1,,eval,loss,NaN\n"
+        "3,,curvature,sharpness,9\n"
+        "3,,curvature,sharpness_error,0.1\n"
+        "3,,curvature,loss_range_low,1\n"
+        "3,,curvature,loss_range_high,2\n"
+        "3,7,block,covariate_shift_cosine,0.5\n");
   CHECK_THROWS_WITH(metrics_csv("[1]\n", "metrics.jsonl"), ContainsSubstring("metrics.jsonl:1"));
 }
 

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <chrono>
-#include <cmath>
 
 #include "normlab/base/check.h"
 #include "normlab/formats/event_file.h"
@@ -25,7 +24,7 @@ std::string file_name() {
 }
 
 std::string tag_of(const Figure& figure) {
-  if (!figure.layer && figure.part.find('.') == std::string::npos) return text(figure.part, '/', figure.measure);
+  if (!figure.of_model) return text(figure.part, '/', figure.measure);
   if (!figure.layer) return text(figure.measure, '/', figure.part);
   if (figure.part == "block") return text(figure.measure, "/block.", *figure.layer);
   return text(figure.measure, "/blocks.", *figure.layer, '.', figure.part);

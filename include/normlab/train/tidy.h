@@ -16,11 +16,12 @@ struct Figure {
   // Of what: the line's kind (train, eval, layers, ...; timing without one); `block` for a figure of each block; the
   // name of a parameter or norm, within its block: attn.qkv.weight.
   std::string part;
-  std::string measure;  // loss, grad_norm, residual_rms, ...
-  double value = 0;     // NaN where the line says that it is not finite
+  std::string measure;    // loss, grad_norm, residual_rms, ...
+  bool of_model = false;  // whether `part` is in the model, and no kind of line
+  double value = 0;       // NaN where the line says that it is not finite
 };
 
-// Figures that are unknown (null), and what lies deeper than in a list or under names, are left out.
+// Figures that are unknown (null) are left out.
 std::vector<Figure> figures_of(const Json& line);
 
 }  // namespace normlab
