@@ -44,6 +44,9 @@ bench: program  ## kernels and training steps, with their share of the machine's
 bench-torch: program  ## training steps beside PyTorch's; PYTHON=... names a Python that has it, else Debian's is installed
 	@PYTHON="$(PYTHON)" tests/peer/compare.py --program $(BUILD)/normlab
 
+interop: program  ## what is exported, read by transformers, PyTorch, TensorBoard, ...; installs them (PYTHON=... has them)
+	@PYTHON="$(PYTHON)" tests/peer/interop.py --program $(BUILD)/normlab
+
 format:  ## formats the sources
 	@$(call need,clang-format)
 	@clang-format -i $(sources)
@@ -77,4 +80,4 @@ clean:  ## removes what was built
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program train reproduce report-check test bench bench-torch format check layers sanitize clang readme clean help
+.PHONY: program train reproduce report-check test bench bench-torch interop format check layers sanitize clang readme clean help

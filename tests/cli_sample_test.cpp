@@ -5,6 +5,8 @@
 #include "catch.h"
 #include "cli_runs.h"
 #include "normlab/base/utf8.h"
+#include "normlab/formats/safetensors.h"
+#include "normlab/train/sampler.h"
 
 using namespace normlab;
 
@@ -68,6 +70,39 @@ TEST_CASE("cli: a model of bytes writes whole characters") {
   CHECK(is_utf8(run_program({"sample", shop.path("run"), "--prompt", "\xE2\x82", "--tokens", "0"}).out));
 }
 
+TEST_CASE("sample: a text ends before the first of its stop strings, however it comes in pieces") {
+  const auto stopped = [](std::vector<std::string> pieces) {
+    StopStrings stop({"end.", "\n\n"});
+    std::string out;
+    for (const std::string& piece : pieces) out += stop.push(piece);
+    return out + stop.finish();
+  };
+  CHECK(stopped({"the e", "n", "d", ". more"}) == "the ");
+  CHECK(stopped({"the en", "e", "\n", "x"}) == "the ene\nx");
+  CHECK(stopped({"a\n", "\nend."}) == "a");
+  CHECK(stopped({"no end"}) == "no end");
+  StopStrings stop({"abc"});
+  CHECK(stop.push("xxab") == "xx");  // held back
+  CHECK_FALSE(stop.met());
+  CHECK(stop.push("d") == "abd");
+}
+
+TEST_CASE("cli: sample takes its prompt from a file or standard input, gives several texts, and stops") {
+  const std::string plain = sampled({"--prompt", "the ", "--tokens", "20", "--seed", "5"});
+  CHECK(sampled({"--prompt-file", trained().write("prompt.txt", "the "), "--tokens", "20", "--seed", "5"}) == plain);
+  const Finished piped = run_program(
+      {"sample", trained().path("run"), "--prompt-file", "-", "--tokens", "20", "--seed", "5"}, {.input = "the "});
+  CHECK(piped.out == plain);
+  const std::string both = sampled({"--prompt", "the ", "--tokens", "20", "--seed", "4", "--samples", "2"});
+  CHECK(holds(both, "--- 1 of 2, seed 4\n"));
+  CHECK(both.ends_with("--- 2 of 2, seed 5\n" + plain));
+  const std::string rest = plain.substr(4), stop = rest.substr(6, 2);
+  CHECK(sampled({"--prompt", "the ", "--tokens", "20", "--seed", "5", "--stop", "@@", "--stop", stop}) ==
+        "the " + rest.substr(0, rest.find(stop)) + "\n");
+  CHECK(run_program({"sample", trained().path("run"), "--prompt", "a", "--prompt-file", "b"}).code == 2);
+  CHECK(run_program({"sample", trained().path("run"), "--stop", ""}).code == 2);
+}
+
 TEST_CASE("cli: eval prints the loss, and with --json one document of the fixed keys") {
   const Workshop& shop = trained();
   const Finished plain = run_program({"eval", shop.path("run")});
@@ -95,6 +130,14 @@ TEST_CASE("cli: eval prints the loss, and with --json one document of the fixed 
   const Finished outside = run_program({"eval", shop.path("run"), "--data", shop.write("greek.txt", "the \xCE\xA9\n")});
   CHECK(outside.code == 2);
   CHECK_THAT(outside.err, ContainsSubstring("U+03A9") && ContainsSubstring("greek.txt"));
+}
+
+TEST_CASE("cli: eval --logits writes whole windows' tokens and logits") {
+  const Workshop& shop = trained();
+  REQUIRE(run_program({"eval", shop.path("run"), "--logits", shop.path("logits.safetensors")}).code == 0);
+  const Safetensors file = Safetensors::read(shop.path("logits.safetensors"));
+  CHECK(file.at("tokens").shape == std::vector<std::int64_t>{8, 16});
+  CHECK(file.at("logits").shape[2] > 20);
 }
 
 TEST_CASE("cli: the validation loss does not depend on the number of threads") {

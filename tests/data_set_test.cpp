@@ -127,7 +127,7 @@ TEST_CASE("what is wrong with the data is said in one message") {
   config.tokenizer = "bytes";
   CHECK_THROWS_AS(Dataset::load(config, 8, 1), ConfigError);
   CHECK_THROWS_WITH(Dataset::load(config, 8, 1),
-                    "data.tokenizer: 'bytes' is not one of char byte; did you mean 'byte'?");
+                    "data.tokenizer: 'bytes' is neither one of char byte bpe nor a file; did you mean 'byte'?");
 }
 
 TEST_CASE("a training part shorter than a window is refused, one of a single window trains") {

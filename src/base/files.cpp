@@ -183,10 +183,15 @@ LineWriter::LineWriter(std::string path, Start start) : path_(std::move(path)) {
 LineWriter::~LineWriter() { ::close(file_); }
 
 void LineWriter::line(std::string_view content) {
-  const off_t before = ::lseek(file_, 0, SEEK_END);
   std::string whole(content);
   whole += '\n';
-  const int error = write_all(file_, whole);
+  bytes(whole);
+  if (listener_) listener_(content);
+}
+
+void LineWriter::bytes(std::string_view content) {
+  const off_t before = ::lseek(file_, 0, SEEK_END);
+  const int error = write_all(file_, content);
   if (!error) return;
   if (before >= 0 && ::ftruncate(file_, before) != 0) fail("write", path_, error);
   fail("write", path_, error);

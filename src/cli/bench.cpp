@@ -74,7 +74,8 @@ const Command bench_command{
     "bench",
     "measures kernels, training steps and the machine's peak",
     "[NAME...] [--json] [--compare FILE] [--threads N]",
-    "NAME is peak gemm norm attention step-A step-B step-C step-D sample start; without one, all. peak, which is "
+    "NAME is peak gemm norm attention step-A step-B step-C step-D sample tokenizer start; without one, all. peak, "
+    "which is "
     "always\n"
     "measured, is what the processor can do at best: multiply-adds in registers, copies in the caches and in memory; "
     "the\n"

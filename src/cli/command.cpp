@@ -51,13 +51,18 @@ Words::Words(const Command& command, std::span<const std::string> words) : comma
                        " behind it");
       value = words[++i];
     }
-    options_[std::string(option.name)] = value;
+    options_[std::string(option.name)].push_back(value);
   }
 }
 
 std::optional<std::string> Words::value(std::string_view option) const {
   const auto found = options_.find(option);
-  return found == options_.end() ? std::nullopt : std::optional(found->second);
+  return found == options_.end() ? std::nullopt : std::optional(found->second.back());
+}
+
+std::vector<std::string> Words::values(std::string_view option) const {
+  const auto found = options_.find(option);
+  return found == options_.end() ? std::vector<std::string>() : found->second;
 }
 
 std::optional<std::int64_t> Words::integer(std::string_view option, std::int64_t low) const {

@@ -34,7 +34,8 @@ class Words {
   Words(const Command& command, std::span<const std::string> words);
 
   bool has(std::string_view option) const { return options_.contains(option); }
-  std::optional<std::string> value(std::string_view option) const;
+  std::optional<std::string> value(std::string_view option) const;  // the last one given
+  std::vector<std::string> values(std::string_view option) const;   // all of them
   // A value as a number in [low, high]; UserError otherwise.
   std::optional<std::int64_t> integer(std::string_view option, std::int64_t low) const;
   std::optional<double> real(std::string_view option, double low, double high) const;
@@ -48,13 +49,13 @@ class Words {
 
  private:
   const Command& command_;
-  std::map<std::string, std::string, std::less<>> options_;
+  std::map<std::string, std::vector<std::string>, std::less<>> options_;
   std::vector<std::string> files_, overrides_;
 };
 
 // The commands, each in the file of its name.
 extern const Command train_command, eval_command, sample_command, inspect_command, check_command, sweep_command,
-    reproduce_command, report_command, diff_command, verify_command, data_command, bench_command;
+    reproduce_command, report_command, diff_command, verify_command, export_command, data_command, bench_command;
 
 // From here on SIGINT and SIGTERM set the flag to their number, and a second one ends the program at once.
 const volatile std::sig_atomic_t& watch_signals();

@@ -1,4 +1,5 @@
 // normlab eval: the loss of a checkpoint over all of a text.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr Option kOptions[] = {
     {"--data", "FILE", "all of FILE instead of the validation part of the checkpoint's data"},
+    {"--logits", "FILE", "also writes tokens and logits of the first windows, at most 8, as safetensors"},
     {"--json", "", "one JSON document"},
 };
 
@@ -24,11 +26,12 @@ RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
   RunConfig config = checkpoint.config();
   config::apply_overrides(config, words.overrides());
   for (const config::Difference& difference : config::differences(checkpoint.config(), config))
-    check<ConfigError>((difference.path.starts_with("data.") && difference.path != "data.tokenizer") ||
+    check<ConfigError>((difference.path.starts_with("data.") && difference.path != "data.tokenizer" &&
+                        difference.path != "data.vocab_size") ||
                            difference.path == "train.threads" || difference.path == "eval.statistics",
                        "eval: ", difference.path, " cannot change from ", difference.left, " to ", difference.right,
                        "; a trained model keeps its settings, and only train.threads, eval.statistics and data.*, "
-                       "without data.tokenizer, can be given");
+                       "without data.tokenizer and data.vocab_size, can be given");
   return config;
 }
 
@@ -63,12 +66,30 @@ std::string text_of(const EvalReport& report, const DataFacts& data) {
               data.floor ? fixed(*data.floor, 4) : "unknown", "\n");
 }
 
+// tokens I64 [N, T] and logits F32 [N, T, V] of whole windows, for comparison with another program.
+void write_logits(const Gpt& model, const Dataset& data, const std::string& path) {
+  std::vector<Window> windows = data.all_windows();
+  const Index context = model.config().context_length;
+  std::erase_if(windows, [&](const Window& window) { return window.targets < context; });
+  windows.resize(std::min<std::size_t>(windows.size(), 8));
+  check<DataError>(!windows.empty(), "--logits: the data has no whole window of ", context, " tokens; give more text");
+  const Batch batch = data.validation_batch(windows);
+  const WithoutGraph without_graph;
+  Pass pass;
+  const Tensor logits = model.logits({batch.rows, batch.time}, batch.tokens, pass);
+  const std::vector<std::int64_t> tokens(batch.tokens.begin(), batch.tokens.end());
+  write_safetensors(path, {},
+                    {stored("tokens", {batch.rows, batch.time}, tokens),
+                     stored("logits", {batch.rows, batch.time, model.vocab_size()}, In(logits.values()))});
+}
+
 int run(const Words& words) {
   const Checkpoint checkpoint(checkpoint_path(words.only_file("CHECKPOINT")));
   const RunConfig config = changed_config(checkpoint, words);
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);
   const Dataset data = data_of(checkpoint, config, words);
+  if (const auto path = words.value("--logits")) write_logits(checkpoint.model(), data, *path);
   const EvalReport report = evaluate(checkpoint.model(), data, data.all_windows(), own_rows(config));
   print(words.has("--json") ? json_of(report, data.facts()).indented() + "\n" : text_of(report, data.facts()));
   return 0;

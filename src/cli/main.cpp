@@ -17,7 +17,8 @@ namespace {
 // In the order of a user's day.
 const Command* const kCommands[] = {&train_command, &eval_command,   &sample_command,    &inspect_command,
                                     &check_command, &sweep_command,  &reproduce_command, &report_command,
-                                    &diff_command,  &verify_command, &data_command,      &bench_command};
+                                    &diff_command,  &verify_command, &export_command,    &data_command,
+                                    &bench_command};
 
 std::string general_help() {
   std::string out =

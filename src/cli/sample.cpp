@@ -1,6 +1,9 @@
 // normlab sample: text from a checkpoint.
+#include <algorithm>
+
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/train/checkpoint.h"
@@ -9,14 +12,35 @@
 namespace normlab::cli {
 namespace {
 
+using Ids = std::vector<std::int32_t>;
+
 constexpr Option kOptions[] = {
     {"--prompt", "TEXT", "what the text begins with (a new line by default)"},
+    {"--prompt-file", "FILE", "the same, from a file; - is standard input"},
     {"--tokens", "N", "tokens to write (200)"},
+    {"--samples", "N", "so many texts, of the seeds SEED, SEED + 1, ... (1)"},
+    {"--stop", "TEXT", "end a text before TEXT; can be given several times"},
     {"--temperature", "X", "above 1 wilder, below 1 tamer, 0 always the likeliest token (0.8)"},
     {"--top-k", "N", "choose among the N likeliest tokens; 0 is off (0)"},
     {"--top-p", "P", "choose among the likeliest tokens that make up P of the probability; 1 is off (1)"},
     {"--seed", "N", "another seed, another text (1337)"},
 };
+
+std::string prompt_of(const Words& words) {
+  const auto file = words.value("--prompt-file");
+  check<UserError>(!file || !words.has("--prompt"), "sample: give --prompt or --prompt-file, not both");
+  return file ? read_file(*file == "-" ? "/dev/stdin" : *file) : words.value("--prompt").value_or("");
+}
+
+// The text that follows the prompt, as it comes.
+void print_sample(const Gpt& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
+                  std::int64_t count, const SampleOptions& options, StopStrings stop) {
+  StreamDecoder decoder(tokenizer);
+  for (const std::int32_t id : prompt) print(decoder.push(id));
+  Sampler sampler(model, prompt.empty() ? default_prompt(tokenizer) : Ids(prompt.begin(), prompt.end()), options);
+  for (std::int64_t i = 0; i < count && !stop.met(); ++i) print(stop.push(decoder.push(sampler.next())));
+  print(stop.push(decoder.finish()) + stop.finish() + "\n");
+}
 
 int run(const Words& words) {
   check<UserError>(words.overrides().empty(), "sample: '", words.overrides().empty() ? "" : words.overrides()[0],
@@ -29,36 +53,39 @@ int run(const Words& words) {
   options.top_p = words.real("--top-p", 0, 1).value_or(options.top_p);
   options.seed = static_cast<std::uint64_t>(words.integer("--seed", 0).value_or(1337));
   const std::int64_t count = words.integer("--tokens", 0).value_or(200);
+  const std::int64_t samples = words.integer("--samples", 1).value_or(1);
+  const std::vector<std::string> stops = words.values("--stop");
+  check<UserError>(std::ranges::count(stops, "") == 0, "sample: --stop takes a text that is not empty");
 
-  const std::string prompt = words.value("--prompt").value_or("");
-  std::vector<std::int32_t> ids = checkpoint.tokenizer().encode(prompt, "--prompt");
+  const bool from_file = words.has("--prompt-file");
+  const Ids ids = checkpoint.tokenizer().encode(prompt_of(words), from_file ? "--prompt-file" : "--prompt");
   if (static_cast<std::int64_t>(ids.size()) > model.config().context_length)
     fputs(text("normlab: the prompt has ", ids.size(), " tokens; the model sees the last ",
                model.config().context_length, " of them\n")
               .c_str(),
           stderr);
   set_threads(allowed_threads().count);
-  StreamDecoder decoder(checkpoint.tokenizer());
-  for (const std::int32_t id : ids) print(decoder.push(id));
-  if (ids.empty()) ids = default_prompt(checkpoint.tokenizer());
-  Sampler sampler(model, ids, options);
   with_team([&] {
-    for (std::int64_t i = 0; i < count; ++i) print(decoder.push(sampler.next()));
+    for (std::int64_t i = 0; i < samples; ++i, ++options.seed) {
+      if (samples > 1) print(text(i > 0 ? "\n" : "", "--- ", i + 1, " of ", samples, ", seed ", options.seed, '\n'));
+      print_sample(model, checkpoint.tokenizer(), ids, count, options, StopStrings(stops));
+    }
   });
-  print(decoder.finish() + "\n");
   return 0;
 }
 
 }  // namespace
 
-const Command sample_command{"sample",
-                             "writes text with a trained model",
-                             "CHECKPOINT [options]",
-                             "CHECKPOINT is a file, or a run directory, which means its last checkpoint. Nothing else "
-                             "is needed. Past the model's\n"
-                             "context the window slides by one token.",
-                             "  normlab sample runs/tiny --prompt \"Once \" --tokens 300 --temperature 0.7",
-                             kOptions,
-                             run};
+const Command sample_command{
+    "sample",
+    "writes text with a trained model",
+    "CHECKPOINT [options]",
+    "CHECKPOINT is a file, or a run directory, which means its last checkpoint. Nothing else "
+    "is needed. Past the model's\n"
+    "context the window slides by one token.",
+    "  normlab sample runs/tiny --prompt \"Once \" --tokens 300 --temperature 0.7\n"
+    "  head -c 100 book.txt | normlab sample runs/tiny --prompt-file - --samples 3 --stop \". \"",
+    kOptions,
+    run};
 
 }  // namespace normlab::cli

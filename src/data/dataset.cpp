@@ -3,26 +3,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "draws.h"
 #include "normlab/base/check.h"
+#include "normlab/base/files.h"
+#include "normlab/data/tokenizer_json.h"
 #include "texts.h"
 
 namespace normlab {
 namespace {
 
+// The texts that a tokenizer must know, with data.rot13 turned ones too; `turned` holds those.
+std::vector<NamedText> known_texts(const DataConfig& config, std::vector<NamedText> texts,
+                                   std::vector<std::string>& turned) {
+  if (config.rot13 == Rot13::none) return texts;
+  for (const NamedText& each : texts) turned.push_back(rot13(each.text));
+  for (std::size_t i = 0; i < turned.size(); ++i) texts.push_back({turned[i], texts[i].name});
+  return texts;
+}
+
+Tokenizer trained_on(std::span<const NamedText> texts, std::int64_t vocab_size) {
+  std::vector<std::string_view> all;
+  for (const NamedText& each : texts) all.push_back(each.text);
+  return Tokenizer::byte_pairs(BytePairs::train(all, vocab_size));
+}
+
 Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
+  std::vector<std::string> turned;
   if (config.tokenizer == "byte") return Tokenizer::bytes();
-  if (config.tokenizer == "char") {
-    std::vector<NamedText> all{texts.train(), texts.validation()};
-    if (config.rot13 == Rot13::none) return Tokenizer::characters(all);
-    const std::string turned[] = {rot13(all[0].text), rot13(all[1].text)};
-    for (std::size_t i = 0; i < 2; ++i) all.push_back({turned[i], all[i].name});
-    return Tokenizer::characters(all);
-  }
-  const std::vector<std::string> choices{"char", "byte"};
+  if (config.tokenizer == "char")
+    return Tokenizer::characters(known_texts(config, {texts.train(), texts.validation()}, turned));
+  if (config.tokenizer == "bpe") return trained_on(known_texts(config, {texts.train()}, turned), config.vocab_size);
+  if (std::error_code error; std::filesystem::is_regular_file(config.tokenizer, error))
+    return read_tokenizer_json(read_file(config.tokenizer), text("data.tokenizer '", config.tokenizer, "'"));
+  const std::vector<std::string> choices{"char", "byte", "bpe"};
   const std::string near = nearest(config.tokenizer, choices);
-  throw ConfigError(text("data.tokenizer: '", config.tokenizer, "' is not one of char byte",
+  throw ConfigError(text("data.tokenizer: '", config.tokenizer, "' is neither one of char byte bpe nor a file",
                          near.empty() ? "" : "; did you mean '", near, near.empty() ? "" : "'?"));
 }
 
@@ -90,7 +107,19 @@ double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t voc
   return sum / static_cast<double>(tokens.size() - 1);
 }
 
-// The mean of -ln p over the targets of the windows. Built-in corpora are ASCII: a token is a character.
+// -ln p of each token, the sum over its characters; built-in corpora are ASCII.
+std::vector<double> nats_by_token(const std::vector<double>& nats, const Tokens& tokens, const Tokenizer& tokenizer) {
+  std::vector<double> sums;
+  std::size_t at = 0;
+  for (const std::int32_t id : tokens) {
+    double sum = 0;
+    for (std::size_t left = tokenizer.bytes_of(id).size(); left > 0; --left) sum += nats[at++];
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+// The mean of -ln p over the targets of the windows.
 double mean_over_targets(const std::vector<double>& nats, std::span<const Window> windows) {
   double sum = 0;
   Index count = 0;
@@ -197,10 +226,13 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
     facts_.bytes_per_token =
         static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_domains_[0].end);
   if (texts.corpus) {
-    facts_.entropy_rate = texts.corpus->entropy_rate();
-    if (!texts.separate)
-      facts_.floor =
-          mean_over_targets(texts.corpus->nats(texts.first, texts.split), all_windows(validation_domains_[0]));
+    facts_.entropy_rate = texts.corpus->entropy_rate() * facts_.bytes_per_token;
+    if (!texts.separate) {
+      const Tokens text_tokens(validation_.begin(), validation_.begin() + validation_domains_[0].end);
+      const std::vector<double> nats =
+          nats_by_token(texts.corpus->nats(texts.first, texts.split), text_tokens, tokenizer);
+      facts_.floor = mean_over_targets(nats, all_windows(validation_domains_[0]));
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Text to token ids and back, by characters or by bytes.
+// Text to token ids and back, by characters, bytes or pairs of them.
 #include "normlab/data/tokenizer.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSavedBytes = "byte";
 constexpr std::string_view kSavedCharacters = "char:";
+constexpr std::string_view kSavedPairs = "bpe:";
 
 // f(code point, byte offset) for each character.
 template <class F>
@@ -20,7 +21,7 @@ void for_each_character(std::string_view text, std::string_view name, const F& f
     const Utf8Step step = utf8_step(text.substr(at));
     check<DataError>(step.status == Utf8Step::valid, name, ": byte ", at, " is not UTF-8",
                      step.status == Utf8Step::incomplete ? " (a character is cut off at the end)" : "",
-                     "; convert the text to UTF-8, or use data.tokenizer=byte, which takes any bytes");
+                     "; convert the text to UTF-8, or use data.tokenizer=byte or bpe, which take any bytes");
     f(step.code_point, at);
     at += static_cast<std::size_t>(step.length);
   }
@@ -43,13 +44,19 @@ void move_characters(std::string& pending, std::string& out) {
 
 }  // namespace
 
-Tokenizer::Tokenizer(bool byte, std::vector<char32_t> alphabet) : byte_(byte), alphabet_(std::move(alphabet)) {
+Tokenizer::Tokenizer(std::vector<char32_t> alphabet) : alphabet_(std::move(alphabet)) {
   ascii_id_.fill(-1);
   for (std::size_t i = 0; i < alphabet_.size() && alphabet_[i] < 128; ++i)
     ascii_id_[alphabet_[i]] = static_cast<std::int32_t>(i);
 }
 
-Tokenizer Tokenizer::bytes() { return Tokenizer(true, {}); }
+Tokenizer Tokenizer::bytes() { return byte_pairs(BytePairs(std::vector<BytePairs::Merge>())); }
+
+Tokenizer Tokenizer::byte_pairs(BytePairs pairs) {
+  Tokenizer made({});
+  made.pairs_ = std::make_shared<const BytePairs>(std::move(pairs));
+  return made;
+}
 
 Tokenizer Tokenizer::characters(std::span<const NamedText> texts) {
   std::array<bool, 128> ascii{};
@@ -65,13 +72,34 @@ Tokenizer Tokenizer::characters(std::span<const NamedText> texts) {
   for (char32_t c = 0; c < 128; ++c)
     if (ascii[c]) alphabet.push_back(c);
   alphabet.insert(alphabet.end(), beyond.begin(), beyond.end());
-  return Tokenizer(false, std::move(alphabet));
+  return Tokenizer(std::move(alphabet));
 }
+
+namespace {
+
+std::vector<BytePairs::Merge> merges_of(std::string_view saved) {
+  std::vector<BytePairs::Merge> merges;
+  while (!saved.empty()) {
+    const std::string_view pair = saved.substr(0, saved.find(','));
+    const std::size_t space = pair.find(' ');
+    const auto left = parse_int(pair.substr(0, space));
+    const auto right = space == std::string_view::npos ? std::nullopt : parse_int(pair.substr(space + 1));
+    check<DataError>(left && right && *left < INT32_MAX && *right < INT32_MAX, "tokenizer: merge ", merges.size(),
+                     " is '", pair, "'; it must be two ids");
+    merges.push_back({static_cast<std::int32_t>(*left), static_cast<std::int32_t>(*right)});
+    saved.remove_prefix(std::min(pair.size() + 1, saved.size()));
+  }
+  return merges;
+}
+
+}  // namespace
 
 Tokenizer Tokenizer::load(std::string_view saved) {
   if (saved == kSavedBytes) return bytes();
-  check<DataError>(saved.starts_with(kSavedCharacters), "tokenizer: '", saved.substr(0, 20),
-                   "' is not a saved tokenizer; it must be 'byte', or 'char:' and the characters");
+  if (saved.starts_with(kSavedPairs)) return byte_pairs(BytePairs(merges_of(saved.substr(kSavedPairs.size()))));
+  check<DataError>(
+      saved.starts_with(kSavedCharacters), "tokenizer: '", saved.substr(0, 20),
+      "' is not a saved tokenizer; it must be 'byte', 'char:' and the characters, or 'bpe:' and the merges");
   std::vector<char32_t> alphabet;
   for_each_character(saved.substr(kSavedCharacters.size()), "tokenizer", [&](char32_t c, std::size_t) {
     check<DataError>(alphabet.empty() || alphabet.back() < c, "tokenizer: ", code_point_name(c),
@@ -79,11 +107,17 @@ Tokenizer Tokenizer::load(std::string_view saved) {
     alphabet.push_back(c);
   });
   check<DataError>(!alphabet.empty(), "tokenizer: the saved tokenizer has no characters");
-  return Tokenizer(false, std::move(alphabet));
+  return Tokenizer(std::move(alphabet));
 }
 
 std::string Tokenizer::save() const {
-  if (byte_) return std::string(kSavedBytes);
+  if (pairs_ && pairs_->merges().empty()) return std::string(kSavedBytes);
+  if (pairs_) {
+    std::string out(kSavedPairs);
+    for (const auto& [left, right] : pairs_->merges())
+      out += text(out.size() > kSavedPairs.size() ? "," : "", left, ' ', right);
+    return out;
+  }
   std::string out(kSavedCharacters);
   for (const char32_t c : alphabet_) append_utf8(out, c);
   return out;
@@ -98,8 +132,8 @@ std::int32_t Tokenizer::id_of(char32_t c) const {
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, std::string_view name) const {
   std::vector<std::int32_t> ids;
   ids.reserve(text.size());  // never moved, so that memory stays within four bytes a byte of text
-  if (byte_) {
-    for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  if (pairs_) {
+    pairs_->encode(text, ids);
     return ids;
   }
   for_each_character(text, name, [&](char32_t c, std::size_t at) {
@@ -107,9 +141,10 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, std::string_v
     if (id < 0) {
       std::string shown;
       if (c >= 32 && c != 127) append_utf8(shown, c);
-      throw DataError(normlab::text(name, ": character '", shown, "' (", code_point_name(c), ") at position ",
-                                    ids.size(), " (byte ", at, ") is not among the ", alphabet_.size(),
-                                    " characters of the vocabulary; leave it out, or train with data.tokenizer=byte"));
+      throw DataError(
+          normlab::text(name, ": character '", shown, "' (", code_point_name(c), ") at position ", ids.size(),
+                        " (byte ", at, ") is not among the ", alphabet_.size(),
+                        " characters of the vocabulary; leave it out, or train with data.tokenizer=byte or bpe"));
     }
     ids.push_back(id);
   });
@@ -123,16 +158,18 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   return out + decoder.finish();
 }
 
-std::string StreamDecoder::push(std::int32_t id) {
-  check(id >= 0 && id < tokenizer_->vocab_size(), "decode: id ", id, " lies outside of [0, ", tokenizer_->vocab_size(),
-        ")");
+std::string Tokenizer::bytes_of(std::int32_t id) const {
+  check(id >= 0 && id < vocab_size(), "decode: id ", id, " lies outside of [0, ", vocab_size(), ")");
+  if (pairs_) return pairs_->bytes_of(id);
   std::string out;
-  if (tokenizer_->byte_) {
-    pending_ += static_cast<char>(static_cast<unsigned char>(id));
-    move_characters(pending_, out);
-  } else {
-    append_utf8(out, tokenizer_->alphabet_[static_cast<std::size_t>(id)]);
-  }
+  append_utf8(out, alphabet_[static_cast<std::size_t>(id)]);
+  return out;
+}
+
+std::string StreamDecoder::push(std::int32_t id) {
+  std::string out;
+  pending_ += tokenizer_->bytes_of(id);
+  move_characters(pending_, out);
   return out;
 }
 

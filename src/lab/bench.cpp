@@ -20,7 +20,7 @@ namespace normlab {
 namespace {
 
 constexpr Effort kKernelEffort{0.08, 3}, kPeakEffort{0.15, 3}, kStepEffort{2, 5, 2}, kSampleEffort{0.5, 5},
-    kStartEffort{1, 5};
+    kTokenizerEffort{0.5, 3}, kStartEffort{1, 5};
 constexpr Index kMemoryMb = 128;  // beyond the caches of a processor that a user trains on
 
 void write_all(int file, std::string_view bytes) {
@@ -127,6 +127,7 @@ const std::vector<Bench>& benches() {
       step_bench("step-D", kStepD),
       {"sample", "sample",
        [](const Json& peak, const std::string&) { return Json::array({measure_sample(kSampleEffort, peak, kStepA)}); }},
+      {"tokenizer", "tokenizer", [](const Json&, const std::string&) { return measure_tokenizer(kTokenizerEffort); }},
       {"start", "start",
        [](const Json&, const std::string& program) { return Json::array({measure_start(kStartEffort, program)}); }}};
   return all;
@@ -168,7 +169,7 @@ Json run_bench(const BenchOptions& options, const std::function<void(const std::
                                 {"commit", build.commit},
                                 {"processor", instruction_set()},
                                 {"peak_gflops", peaks.rbegin()->second.at("gflops")}});
-  for (const char* section : {"peak", "kernels", "steps", "sample", "start"})
+  for (const char* section : {"peak", "kernels", "steps", "sample", "tokenizer", "start"})
     if (sections.contains(section)) document.set(section, sections[section]);
   return document;
 }

@@ -52,7 +52,8 @@ std::vector<Column> columns_of(std::string_view section) {
   columns = {{"name", "name", plain},    {"shape", "shape", plain},         {"threads", "threads", plain},
              {"ms", "ms", milliseconds}, {"least", "ms_min", milliseconds}, {"90%", "ms_p90", milliseconds},
              {"runs", "runs", plain}};
-  if (section == "steps" || section == "sample" || section == "start") columns.erase(columns.begin() + 1);
+  if (section == "steps" || section == "sample" || section == "tokenizer" || section == "start")
+    columns.erase(columns.begin() + 1);
   if (section == "steps" || section == "sample") columns.push_back({"tokens/s", "tokens_per_s", whole});
   if (section == "steps" || section == "kernels")
     columns.insert(columns.end(), {{"GFLOP/s", "gflops", tenths}, {"of peak", "share_of_peak", percent}});
@@ -62,6 +63,7 @@ std::vector<Column> columns_of(std::string_view section) {
     columns.insert(columns.end(), {{"peak MB", "peak_rss_mb", whole},
                                    {"instruments", "instruments_share", percent},
                                    {"statistics", "statistics_share", percent}});
+  if (section == "tokenizer") columns.push_back({"MB/s", "mb_per_s", tenths});
   if (section == "start") columns.push_back({"first step done, ms", "first_step_done_ms", tenths});
   if (section == "sample")
     columns.insert(columns.end(), {{"parameters MB", "parameter_mb", tenths},
@@ -69,7 +71,7 @@ std::vector<Column> columns_of(std::string_view section) {
   return columns;
 }
 
-constexpr std::string_view kSections[] = {"peak", "kernels", "steps", "sample", "start"};
+constexpr std::string_view kSections[] = {"peak", "kernels", "steps", "sample", "tokenizer", "start"};
 
 const Json* matching(const Json& section, const Json& entry) {
   const auto same = [&](const Json& other, const char* key) {

@@ -11,6 +11,7 @@
 #include "normlab/base/parallel.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/observers.h"
+#include "normlab/train/tensorboard.h"
 #include "normlab/train/trainer.h"
 #include "run_directory.h"
 #include "start_report.h"
@@ -57,6 +58,8 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
   write_run_record(directory, record, std::nullopt);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
+  TensorBoardLog tensorboard(directory, state.step, config::dump(config));
+  for (LineWriter* lines : {&metrics, &timing}) lines->tell([&](std::string_view line) { tensorboard.add_line(line); });
 
   const std::int64_t first = state.step;
   const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace normlab {
 
@@ -69,6 +70,26 @@ std::vector<Real> Sampler::last_logits() {
   const Tensor logits = model_.head(last);
   return {logits.values().begin(), logits.values().end()};
 }
+
+std::string StopStrings::push(std::string_view text) {
+  if (met_) return {};
+  pending_ += text;
+  std::size_t end = std::string::npos;
+  for (const std::string& each : strings_) end = std::min(end, pending_.find(each));
+  if (end != std::string::npos) {
+    met_ = true;
+    return std::exchange(pending_, {}).substr(0, end);
+  }
+  end = pending_.size();
+  for (const std::string& each : strings_)
+    for (std::size_t length = std::min(each.size() - 1, pending_.size()); length > 0; --length)
+      if (pending_.ends_with(std::string_view(each).substr(0, length))) end = std::min(end, pending_.size() - length);
+  std::string certain = pending_.substr(0, end);
+  pending_.erase(0, end);
+  return certain;
+}
+
+std::string StopStrings::finish() { return std::exchange(pending_, {}); }
 
 std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer) { return {std::max(0, tokenizer.newline())}; }
 

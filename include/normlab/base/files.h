@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,12 +34,16 @@ class LineWriter {
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  void line(std::string_view content);  // without its newline
-  void flush();                         // to the disk
+  void line(std::string_view content);   // without its newline
+  void bytes(std::string_view content);  // as they are, likewise whole or not at all
+  // Who is told each line, too, once it is written.
+  void tell(std::function<void(std::string_view line)> listener) { listener_ = std::move(listener); }
+  void flush();  // to the disk
 
  private:
   std::string path_;
   int file_;
+  std::function<void(std::string_view line)> listener_;
 };
 
 }  // namespace normlab

@@ -25,7 +25,10 @@ struct DataConfig : config::Fields {
   FIELD(std::optional<std::string>, validation, std::nullopt, config::any_value,
         "path of a text file to validate on; without it, the last part of the data")
   FIELD(double, val_fraction, 0.1, kInsideUnit, "the last part of the data, kept for validation and never trained on")
-  FIELD(std::string, tokenizer, "char", config::any_value, "char (one token a character) or byte")
+  FIELD(std::string, tokenizer, "char", config::any_value,
+        "char (one token a character), byte, bpe (byte pairs of the training part), or the path of a tokenizer.json of "
+        "ours")
+  FIELD(std::int64_t, vocab_size, 1024, config::between(256, 1000000), "bpe: tokens, of which 256 are the bytes")
   FIELD(Documents, documents, Documents::stream, config::any_value,
         "stream: windows over one token stream; lines: a document is its line, padded on the right")
   FIELD(BatchesFrom, batches, BatchesFrom::random, config::any_value,

@@ -1,12 +1,16 @@
-// Text to token ids and back. char: one token a Unicode character. byte: one token a byte.
+// Text to token ids and back. char: one token a Unicode character. byte: one token a byte. bpe: one token a frequent
+// string of bytes (data/byte_pairs.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "normlab/data/byte_pairs.h"
 
 namespace normlab {
 
@@ -22,13 +26,23 @@ class Tokenizer {
   // The characters that occur in any of `texts`, in the order of their code points; the id is the rank. DataError with
   // the byte offset for what is not UTF-8.
   static Tokenizer characters(std::span<const NamedText> texts);
+  // Accepts any bytes.
+  static Tokenizer byte_pairs(BytePairs pairs);
   // The tokenizer that `save` wrote. DataError for any other text.
   static Tokenizer load(std::string_view saved);
 
-  // One text that tells everything: "byte", or "char:" followed by the characters in UTF-8.
+  // One text that tells everything: "byte", "char:" followed by the characters in UTF-8, or "bpe:" followed by the
+  // merges, pairs of ids, as "104 101,256 108".
   std::string save() const;
 
-  std::int64_t vocab_size() const { return byte_ ? 256 : static_cast<std::int64_t>(alphabet_.size()); }
+  std::int64_t vocab_size() const {
+    return pairs_ ? pairs_->vocab_size() : static_cast<std::int64_t>(alphabet_.size());
+  }
+
+  // The characters, in the order of their ids; empty for byte and bpe.
+  const std::vector<char32_t>& alphabet() const { return alphabet_; }
+  // byte is the one without merges; null for char.
+  const BytePairs* pairs() const { return pairs_.get(); }
 
   // DataError for a character outside of the vocabulary (character, code point, position counted in characters from 0)
   // and, for char, for bytes that are not UTF-8 (byte offset). `name` is what the message calls the text.
@@ -36,20 +50,19 @@ class Tokenizer {
 
   // Always UTF-8: bytes that form no character become U+FFFD. Ids lie in [0, vocab_size), or ShapeError.
   std::string decode(std::span<const std::int32_t> ids) const;
+  // The bytes of one token, which with bpe may be a part of a character.
+  std::string bytes_of(std::int32_t id) const;
 
-  std::int32_t newline() const { return byte_ ? '\n' : ascii_id_['\n']; }  // its id, or -1 when absent
+  std::int32_t newline() const { return pairs_ ? '\n' : ascii_id_['\n']; }  // its id, or -1 when absent
 
-  friend bool operator==(const Tokenizer& a, const Tokenizer& b) {
-    return a.byte_ == b.byte_ && a.alphabet_ == b.alphabet_;
-  }
+  friend bool operator==(const Tokenizer& a, const Tokenizer& b) { return a.save() == b.save(); }
 
  private:
-  friend class StreamDecoder;
-  Tokenizer(bool byte, std::vector<char32_t> alphabet);
+  explicit Tokenizer(std::vector<char32_t> alphabet);
   std::int32_t id_of(char32_t code_point) const;  // -1 when absent
 
-  bool byte_;
-  std::vector<char32_t> alphabet_;          // sorted; empty for bytes
+  std::shared_ptr<const BytePairs> pairs_;  // null for char
+  std::vector<char32_t> alphabet_;          // sorted
   std::array<std::int32_t, 128> ascii_id_;  // of the ASCII characters, -1 when absent
 };
 

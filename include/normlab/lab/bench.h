@@ -16,7 +16,7 @@ struct BenchOptions {
   std::string program;             // path of this program, which `start` runs
 };
 
-// peak gemm norm attention step-A step-B step-C step-D sample start
+// peak gemm norm attention step-A step-B step-C step-D sample tokenizer start
 const std::vector<std::string>& bench_names();
 
 // Runs what is named, in that order, behind `peak`, which the others are measured against. Each name and number of
@@ -30,6 +30,7 @@ const std::vector<std::string>& bench_names();
 //    "steps":   [{"name", "threads", TIMES, "ms_per_step", "tokens_per_s", "gflops", "share_of_peak", "peak_rss_mb",
 //                 "instruments_share" (of a run's time that its per-layer figures take by default)}],
 //    "sample":  [{"name", "threads", TIMES, "tokens_per_s", "parameter_mb", "tokens_per_s_by_memory"}],
+//    "tokenizer": [{"name", "threads", TIMES, "mb_per_s"}],
 //    "start":   [{"name", "threads", TIMES}]}           TIMES: "ms" (median), "ms_min", "ms_p90", "runs"
 Json run_bench(const BenchOptions& options, const std::function<void(const std::string& name)>& begin,
                const std::function<void(const Json& part)>& done);

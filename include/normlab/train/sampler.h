@@ -47,6 +47,23 @@ class Sampler {
   std::vector<std::int32_t> window_;  // at most context_length tokens
 };
 
+// A text as it comes, up to the first of several strings: what could be the start of one is held back.
+class StopStrings {
+ public:
+  // None is empty.
+  explicit StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {}
+
+  // The text that is certain now; from the first string on, nothing.
+  std::string push(std::string_view text);
+  std::string finish();  // what was held back
+  bool met() const { return met_; }
+
+ private:
+  std::vector<std::string> strings_;
+  std::string pending_;
+  bool met_ = false;
+};
+
 // What a text starts with where no prompt is given: a newline, or the first token of a vocabulary without one.
 std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer);
 

@@ -1,0 +1,63 @@
+// normlab export: a model, or the metrics of a run, for other tools.
+#include "normlab/train/export.h"
+
+#include <filesystem>
+
+#include "command.h"
+#include "normlab/base/check.h"
+#include "normlab/base/files.h"
+
+namespace normlab::cli {
+namespace {
+
+constexpr Option kOptions[] = {{"--to", "hf|pytorch|csv", "what is written"}};
+
+const std::vector<std::string> kTargets{"hf", "pytorch", "csv"};
+
+int run(const Words& words) {
+  check<UserError>(words.overrides().empty(), "export: '", words.overrides().empty() ? "" : words.overrides()[0],
+                   "' changes nothing; a trained model keeps its settings");
+  const std::string to = words.value("--to").value_or("");
+  const std::string near = nearest(to, kTargets);
+  check<UserError>(to == "hf" || to == "pytorch" || to == "csv", "export: --to takes hf, pytorch or csv, got '", to,
+                   "'", near.empty() ? "" : text("; did you mean ", near, "?"));
+  const std::string what = to == "csv" ? "a run and a file" : "a checkpoint and a directory";
+  check<UserError>(words.files().size() == 2, "export: --to ", to, " takes ", what, ", and there are ",
+                   words.files().size(), " names; usage: normlab export ", export_command.usage);
+  const std::string &from = words.files()[0], &target = words.files()[1];
+  if (to == "csv") {
+    const std::string metrics = std::filesystem::is_directory(from) ? from + "/metrics.jsonl" : from;
+    const std::string table = metrics_csv(read_file(metrics), metrics);
+    if (target == "/dev/stdout")
+      print(table);
+    else
+      write_file(target, table);
+    return 0;
+  }
+  const Checkpoint checkpoint(checkpoint_path(from));
+  if (to == "hf")
+    export_hugging_face(checkpoint, target);
+  else
+    export_pytorch(checkpoint, target);
+  print(text(target, ": written from ", checkpoint.path(), '\n'));
+  return 0;
+}
+
+}  // namespace
+
+const Command export_command{
+    "export",
+    "writes a model for transformers or PyTorch, or metrics as CSV",
+    "CHECKPOINT --to hf|pytorch DIR  |  RUN --to csv FILE",
+    "hf: a folder for transformers' from_pretrained, of models that GPT-2 (norm layer, placement pre, learned "
+    "positions)\n"
+    "or Llama (norm rms, placement pre, rope, swiglu, no bias) can express; others are refused with the keys in the "
+    "way.\n"
+    "pytorch: of every model, one readable model.py that loads the weights, writes text and trains on.\n"
+    "csv: metrics.jsonl with the columns step, layer, part, measure, value; FILE may be /dev/stdout.\n"
+    "Files of those names in DIR are replaced.",
+    "  normlab export runs/tiny --to hf tiny-hf\n  normlab export runs/tiny --to csv tiny.csv",
+    kOptions,
+    run};
+
+}  // namespace normlab::cli

@@ -1,0 +1,47 @@
+// A model as a Python file of its own and its weights. The file is pytorch_model.py with the settings put in.
+#include "export_files.h"
+#include "normlab/base/files.h"
+#include "normlab/config/loader.h"
+#include "normlab/train/export.h"
+
+namespace normlab {
+
+extern const char* const kPytorchModel;  // the text of pytorch_model.py, which the build puts into the program
+
+namespace {
+
+// A section's keys with their values. None of these sections has a key of free text.
+template <class Section>
+Json section_json(Section section) {
+  Json json = Json::object();
+  for (const config::Key& key : config::keys_of(section)) {
+    const std::string value = key.value();
+    json.set(key.name(), key.choices.empty() ? parse_json(value, key.path) : Json(value));
+  }
+  return json;
+}
+
+}  // namespace
+
+void export_pytorch(const Checkpoint& checkpoint, const std::string& directory) {
+  const RunConfig& config = checkpoint.config();
+  Json model = section_json(config.model);
+  model.set("vocab_size", checkpoint.tokenizer().vocab_size());
+  const Json all = Json::object({{"model", std::move(model)},
+                                 {"optimizer", section_json(config.optimizer)},
+                                 {"schedule", section_json(config.schedule)},
+                                 {"train", Json::object({{"batch_size", config.train.batch_size}})}});
+  std::string source = kPytorchModel;
+  constexpr std::string_view kPlace = "@CONFIG@";
+  source.replace(source.find(kPlace), kPlace.size(), all.indented());
+
+  const Gpt network = checkpoint.model();
+  std::vector<StoredTensor> tensors = stored_tensors(network.store().parameters());
+  for (StoredTensor& buffer : stored_tensors(network.store().buffers())) tensors.push_back(std::move(buffer));
+  make_export_directory(directory);
+  write_safetensors(text(directory, "/model.safetensors"), {{"format", "pt"}}, std::move(tensors));
+  write_file(text(directory, "/model.py"), source);
+  write_file(text(directory, "/tokenizer.json"), tokenizer_json(checkpoint.tokenizer()));
+}
+
+}  // namespace normlab

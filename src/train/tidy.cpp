@@ -1,0 +1,93 @@
+// Lines of a run's logs, taken apart.
+#include "normlab/train/tidy.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace normlab {
+namespace {
+
+// blocks.3.attn.qkv.weight -> 3 and attn.qkv.weight; blocks.3 -> 3 and block
+void set_part(Figure& figure, std::string_view name) {
+  constexpr std::string_view kPrefix = "blocks.";
+  figure.part = name;
+  figure.layer.reset();
+  figure.of_model = true;
+  if (!name.starts_with(kPrefix)) return;
+  name.remove_prefix(kPrefix.size());
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  const auto layer = parse_int(name.substr(0, dot));
+  if (!layer) return;
+  figure.layer = layer;
+  figure.part = dot == name.size() ? "block" : name.substr(dot + 1);
+}
+
+// One member of a line.
+class Collector {
+ public:
+  Collector(std::vector<Figure>& figures, bool is_finite) : figures_(figures), is_finite_(is_finite) {}
+
+  void add(Figure figure, const Json& value) const {
+    if (!value.is_number() && (!value.is_null() || is_finite_)) return;
+    figure.value = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.real();
+    figures_.push_back(std::move(figure));
+  }
+
+  // {"value", "error", ...} as NAME, NAME_error, ...; [low, high] as NAME_low, NAME_high; and a list of {"layer", ...}.
+  void add_curvature(const Figure& figure, const Json& value) const {
+    const auto add_named = [&](std::string_view suffix, std::string_view layer, const Json& number) {
+      Figure named = figure;
+      if (!layer.empty()) set_part(named, layer);
+      if (!suffix.empty()) named.measure += text('_', suffix);
+      add(std::move(named), number);
+    };
+    if (value.is_object()) {
+      for (const Json::Member& each : value.members())
+        add_named(each.name == "value" ? "" : std::string_view(each.name), "", each.value);
+    } else if (value.is_array()) {
+      bool low = true;
+      for (const Json& each : value.elements()) {
+        if (!each.is_object()) add_named(std::exchange(low, false) ? "low" : "high", "", each);
+        for (const Json::Member& of_layer : each.is_object() ? each.members() : Json::Object())
+          if (of_layer.name != "layer") add_named(of_layer.name, each.at("layer").string(), of_layer.value);
+      }
+    } else {
+      add(figure, value);
+    }
+  }
+
+ private:
+  std::vector<Figure>& figures_;
+  bool is_finite_;
+};
+
+}  // namespace
+
+std::vector<Figure> figures_of(const Json& line) {
+  std::vector<Figure> figures;
+  const Json* kind = line.find("kind");
+  const Collector collector(figures, line.find("finite") == nullptr);
+  const std::int64_t step = line.at("step").integer();
+  for (const Json::Member& member : line.members()) {
+    if (member.name == "step" || member.name == "kind" || member.name == "finite") continue;
+    Figure figure{step, std::nullopt, kind ? kind->string() : "timing", member.name, false};
+    if (figure.part == "curvature") {
+      collector.add_curvature(figure, member.value);
+    } else if (member.value.is_array()) {
+      figure.part = "block";
+      figure.layer = 0;
+      figure.of_model = true;
+      for (const Json& value : member.value.elements()) collector.add(figure, value), ++*figure.layer;
+    } else if (member.value.is_object()) {
+      for (const Json::Member& each : member.value.members())
+        set_part(figure, each.name), collector.add(figure, each.value);
+    } else {
+      collector.add(figure, member.value);
+    }
+  }
+  return figures;
+}
+
+}  // namespace normlab
