@@ -7,6 +7,7 @@
 #include "normlab/base/parallel.h"
 #include "normlab/config/loader.h"
 #include "normlab/train/run.h"
+#include "normlab/train/starting_model.h"
 
 namespace normlab::cli {
 namespace {
@@ -46,10 +47,10 @@ Subject load_subject(const Words& words) {
   flush_denormals(config.train.flush_denormals);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
   Dataset data = Dataset::load(config.data, config.model.context_length, seed,
-                               checkpoint ? std::optional(checkpoint->tokenizer()) : std::nullopt);
+                               checkpoint ? std::optional(checkpoint->tokenizer()) : starting_tokenizer(config));
   if (checkpoint && data.facts().hash != checkpoint->data_hash())
     fputs("normlab: warning: the data is not what the model was trained on\n", stderr);
-  Gpt model = checkpoint ? checkpoint->model() : Gpt(config.model, data.tokenizer().vocab_size(), seed);
+  Gpt model = checkpoint ? checkpoint->model() : starting_model(config, data);
   return {path, std::move(config), std::move(data), std::move(checkpoint), std::move(model)};
 }
 

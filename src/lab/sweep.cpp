@@ -275,6 +275,27 @@ SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory) 
   return result;
 }
 
+namespace {
+
+// The runs that points start from, as a sweep of their own; false when a signal came between.
+bool run_before(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
+  Sweep first = sweep;
+  first.name += ", what comes before";
+  first.head.measure = Measure::train;
+  first.head.keep_checkpoints = true;
+  first.points = sweep.before;
+  first.before.clear();
+  first.claims.clear();
+  first.maps.clear();
+  first.curves.clear();
+  SweepOptions there = options;
+  there.directory = directory_before(options.directory);
+  std::filesystem::create_directories(text(there.directory, "/points"));
+  return Runner(first, there, terminal).run();
+}
+
+}  // namespace
+
 SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
   const Clock::time_point start = Clock::now();
   std::filesystem::create_directories(text(options.directory, "/points"));
@@ -283,7 +304,8 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal&
   std::size_t before = 0;
   if (!options.force)
     for (const Point& point : sweep.points) before += is_done(sweep, options.directory, point);
-  const bool all = Runner(sweep, options, terminal).run();
+  const bool started = sweep.before.empty() || before == sweep.points.size() || run_before(sweep, options, terminal);
+  const bool all = started && Runner(sweep, options, terminal).run();
   SweepResult result = read_sweep_result(sweep, options.directory);
   result.interrupted = !all;
   result.measured_now = result.points.size() - std::min(before, result.points.size());

@@ -13,7 +13,8 @@ namespace {
 
 using config::Yaml;
 
-constexpr std::string_view kBase = "base", kGrid = "grid", kClaims = "claims", kMaps = "maps", kCurves = "curves";
+constexpr std::string_view kBase = "base", kGrid = "grid", kClaims = "claims", kMaps = "maps", kCurves = "curves",
+                           kBefore = "before";
 
 [[noreturn]] void fail(const std::string& path, const Yaml& at, std::string_view what) {
   throw ConfigError(text(config::at_place(path, at.key_at.line > 0 ? at.key_at : at.at), what));
@@ -163,9 +164,27 @@ struct PointMaker {
   const std::string& path;
   const SweepHead& head;
   const RunConfig& base;
+  const Yaml* settings_before;  // may be null
   std::map<std::string, std::string> contents{};
   std::set<std::string> ids{};
-  std::vector<Point> points{};
+  std::vector<Point> points{}, points_before{};
+
+  // Where it lies among them.
+  std::size_t add_before(const Point& point) {
+    Point first;
+    first.config = point.config;
+    config::load(first.config, *settings_before, path);
+    first.config.resolve();
+    first.varied = point.varied;
+    first.seed = point.seed;
+    first.settings = settings_of(first.config);
+    first.id = id_of(first, Measure::train, content_mark(first.config.data.source, contents));
+    // One for all points that differ in nothing that it depends on.
+    const auto same = std::ranges::find(points_before, first.settings, &Point::settings);
+    const auto at = static_cast<std::size_t>(same - points_before.begin());
+    if (same == points_before.end()) points_before.push_back(std::move(first));
+    return at;
+  }
 
   void add(const Grid& grid, const std::vector<const Yaml*>& chosen, std::int64_t seed, bool main) {
     Point point;
@@ -186,7 +205,12 @@ struct PointMaker {
     point.seed = point.config.seed;
     point.settings = settings_of(point.config);
     point.main = main;
-    point.id = id_of(point, head.measure, content_mark(point.config.data.source, contents));
+    std::string content = content_mark(point.config.data.source, contents);
+    if (settings_before) {
+      point.before = add_before(point);
+      content += points_before[*point.before].id;
+    }
+    point.id = id_of(point, head.measure, content);
     if (ids.insert(point.id.substr(point.id.rfind('-'))).second) points.push_back(std::move(point));
   }
 
@@ -215,8 +239,8 @@ void refuse_varied(std::span<const std::string> overrides, const std::vector<Gri
 }
 
 void refuse_unknown(const std::string& path, const Yaml& tree) {
-  std::vector<std::string> known{std::string(kBase), std::string(kGrid), std::string(kClaims), std::string(kMaps),
-                                 std::string(kCurves)};
+  std::vector<std::string> known{std::string(kBase), std::string(kGrid),   std::string(kClaims),
+                                 std::string(kMaps), std::string(kCurves), std::string(kBefore)};
   SweepHead head;
   for (const config::Key& key : config::keys_of(head)) known.push_back(key.path);
   for (const Yaml& child : tree.children)
@@ -252,7 +276,7 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   sweep.seed_count = seeds;
   sweep.name = std::filesystem::path(path).stem().string();
   refuse_unknown(path, tree);
-  config::load(sweep.head, without(tree, {kBase, kGrid, kClaims, kMaps, kCurves}), path);
+  config::load(sweep.head, without(tree, {kBase, kGrid, kClaims, kMaps, kCurves, kBefore}), path);
   if (sweep.head.title.empty()) sweep.head.title = sweep.name;
   std::vector<std::int64_t>& list = sweep.head.seeds;
   if (list.empty()) throw ConfigError(text(path, ": seeds is empty"));
@@ -270,12 +294,13 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   sweep.threads = base.train.threads;
   base.run.dir = std::nullopt;
   base.train.threads = std::nullopt;  // changes no result
-  PointMaker maker{path, sweep.head, base};
+  PointMaker maker{path, sweep.head, base, tree.find(kBefore)};
   for (const Grid& grid : grids) {
     std::vector<const Yaml*> chosen;
     maker.add_all(grid, chosen);
   }
   sweep.points = std::move(maker.points);
+  sweep.before = std::move(maker.points_before);
   return sweep;
 }
 

@@ -23,6 +23,12 @@ bool is_final(std::string_view outcome) {
   return outcome == "trained" || outcome == "stuck" || outcome == "diverged" || outcome == "nonfinite";
 }
 
+// What makes the configuration of a point start from the run before it.
+std::vector<std::string> start_of(const Sweep& sweep, const std::string& directory, const Point& point) {
+  if (!point.before) return {};
+  return {"model.from=" + point_directory(directory_before(directory), sweep.before[*point.before])};
+}
+
 Json document_of(const std::string& directory, const Point& point) {
   const std::string path = result_path(directory, point);
   return parse_json(read_file(path), path);
@@ -68,6 +74,7 @@ Json timing_line(const Sweep& sweep, const std::string& directory, const Point& 
 std::string point_directory(const std::string& directory, const Point& point) {
   return text(directory, "/points/", point.id);
 }
+std::string directory_before(const std::string& directory) { return text(directory, "/before"); }
 std::string output_path(const std::string& directory, const Point& point) {
   return point_directory(directory, point) + ".out";
 }
@@ -104,25 +111,32 @@ std::vector<std::string> command_of(const Sweep& sweep, const std::string& direc
                                     std::int64_t threads, bool anew) {
   const std::string run = point_directory(directory, point), configuration = configuration_path(directory, point);
   const std::string team = text("train.threads=", threads);
-  switch (sweep.head.measure) {
-    case Measure::train:
-      if (!anew && is_run(run) && !checkpoint_steps(run + "/checkpoints").empty())
-        return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false"};
-      fs::remove_all(run);
-      write_file(configuration, config::dump(point.config));
-      return {"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false"};
-    case Measure::inspect:
-    case Measure::curvature:
-    case Measure::check:
-    case Measure::shards:
-    case Measure::bench:
-      break;
+  const auto with_start = [&](std::vector<std::string> words) {
+    for (std::string& word : start_of(sweep, directory, point)) words.push_back(std::move(word));
+    return words;
+  };
+  if (sweep.head.measure == Measure::train) {
+    if (!anew && is_run(run) && !checkpoint_steps(run + "/checkpoints").empty())
+      return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false"};
+    fs::remove_all(run);
+    write_file(configuration, config::dump(point.config));
+    return with_start({"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false"});
   }
   fs::create_directories(run);
   write_file(configuration, config::dump(point.config));
-  if (sweep.head.measure == Measure::curvature) return {"inspect", configuration, "--curvature", "--json", team};
-  if (sweep.head.measure == Measure::bench) return {"bench", "norm", "step-A", "--json", "--threads", number(threads)};
-  return {std::string(config::to_string(sweep.head.measure)), configuration, "--json", team};
+  switch (sweep.head.measure) {
+    case Measure::shards:
+      return with_start({"inspect", configuration, "--shards", number(point.config.train.shards), "--json", team});
+    case Measure::curvature:
+      return with_start({"inspect", configuration, "--curvature", "--json", team});
+    case Measure::bench:
+      return {"bench", "norm", "step-A", "--json", "--threads", number(threads)};
+    case Measure::train:
+    case Measure::inspect:
+    case Measure::check:
+      break;
+  }
+  return with_start({std::string(config::to_string(sweep.head.measure)), configuration, "--json", team});
 }
 
 // A claim that does not hold ends a check with 1, which is a result; so are the ends of a run.

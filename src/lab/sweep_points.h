@@ -15,6 +15,8 @@ Measured measured_of(const Sweep& sweep, const std::string& directory, const Poi
 // `anew`.
 std::vector<std::string> command_of(const Sweep& sweep, const std::string& directory, const Point& point,
                                     std::int64_t threads, bool anew);
+// Where the runs are that points start from.
+std::string directory_before(const std::string& directory);
 // Where the process of a point writes.
 std::string output_path(const std::string& directory, const Point& point);
 std::string errors_path(const std::string& directory, const Point& point);

@@ -38,6 +38,8 @@ void ModelConfig::resolve() {
                      d_model / n_heads);
   check<ConfigError>(norm != NormKind::group || d_model % norm_groups == 0, "model.norm_groups: ", norm_groups,
                      " does not divide model.d_model, ", d_model, "; each group has d_model / norm_groups channels");
+  check<ConfigError>(norm != NormKind::fixed || from,
+                     "model.norm: fixed divides by the deviation that a trained model has; name one by model.from");
   check_placement(*this);
   check<ConfigError>(position != Position::sinusoidal || d_model % 2 == 0,
                      "model.position: sinusoidal needs an even model.d_model, got ", d_model);

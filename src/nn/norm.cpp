@@ -51,6 +51,7 @@ Norm::Norm(const Scope& scope, const ModelConfig& config)
   gain_ = scope.parameter("weight", Shape{scalar ? 1 : C}, {gain});
   if (spec_.bias && config.bias) bias_ = scope.parameter("bias", Shape{C}, {});
   if (spec_.method == Method::tanh) alpha_ = scope.parameter("alpha", Shape{1}, {kInitialAlpha});
+  if (spec_.method == Method::fixed) deviation_ = scope.buffer("deviation", Shape{1}, 1);
   if (spec_.method == Method::power) {
     running_square_ = scope.buffer("running_square", Shape{C}, 1);
     running_projection_ = scope.buffer("running_projection", Shape{C}, 0);
@@ -86,6 +87,7 @@ Tensor Norm::forward(const Tensor& x, Pass& pass) const {
   const Place place(path_);
   if (pass.probe) pass.probe->see_norm(path_, x, pass.mask);
   if (spec_.method == Method::tanh) return ops::dyt(x, alpha_, gain_, bias_);
+  if (spec_.method == Method::fixed) return by_constant(x);
   const bool keeps_running = spec_.running != Running::none;
   if (keeps_running && !pass.training && !pass.batch_statistics)
     return by_running(x, pass.cache ? pass.cache->filled : 0);
@@ -135,6 +137,15 @@ Tensor Norm::by_running(const Tensor& x, Index first_position) const {
     std::ranges::copy(running_mean_.values().subspan(first, groups), mean.values().begin());
   const In variance = spec_.method == Method::power ? running_square_.values() : running_var_.values();
   return ops::normalize_by(x, view, {mean, inverse_deviation(variance.subspan(first, groups), eps_)}, gain_, bias_);
+}
+
+// gain x / s + bias
+Tensor Norm::by_constant(const Tensor& x) const {
+  const Index channels = x.shape().last();
+  Tensor mean(Shape{channels}), inverse(Shape{channels});
+  std::ranges::fill(mean.values(), Real(0));
+  std::ranges::fill(inverse.values(), 1 / deviation_.values()[0]);
+  return ops::normalize_by(x, {1, x.shape().rows(), channels, channels}, {mean, inverse}, gain_, bias_);
 }
 
 // The first passes use the batch's own mean square, of which P becomes the mean so far.

@@ -8,10 +8,39 @@
 namespace normlab {
 
 std::optional<Index> own_rows(const RunConfig& config) {
-  const bool own =
-      config.eval.statistics == EvalStatistics::batch && spec_of(norm_of(config.model)).running != Running::none;
-  return own ? std::optional<Index>(config.statistics_rows()) : std::nullopt;
+  if (config.eval.statistics == EvalStatistics::running || spec_of(norm_of(config.model)).running == Running::none)
+    return std::nullopt;
+  return config.eval.statistics == EvalStatistics::prefix ? kOwnPrefix : config.statistics_rows();
 }
+
+namespace {
+
+// The loss of each of the rows' targets, 0 where there is none.
+std::vector<Real> losses_of(const Gpt& model, const Batch& batch, bool batch_statistics) {
+  const WithoutGraph without_graph;
+  Pass pass;
+  pass.batch_statistics = batch_statistics;
+  pass.mask = batch.valid;
+  std::vector<Real> row_loss(batch.targets.size());
+  model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1, row_loss);
+  return row_loss;
+}
+
+// A pass for each target of one row, over the tokens up to its own.
+std::vector<Real> losses_on_prefixes(const Gpt& model, const Batch& row) {
+  std::vector<Real> losses(row.targets.size());
+  Batch prefix{1, 0, {}, {}, {}, row.starts};
+  for (std::size_t t = 0; t < losses.size(); ++t) {
+    ++prefix.time;
+    prefix.tokens.push_back(row.tokens[t]);
+    prefix.targets.assign(t + 1, kIgnore);
+    prefix.targets[t] = row.targets[t];
+    if (row.targets[t] != kIgnore) losses[t] = losses_of(model, prefix, true)[t];
+  }
+  return losses;
+}
+
+}  // namespace
 
 EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
                     std::optional<Index> own_rows) {
@@ -20,12 +49,8 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
   std::vector<std::int64_t> count(loss.size(), 0);
   const auto add_rows = [&](std::span<const Window> together) {
     const Batch batch = data.validation_batch(together);
-    const WithoutGraph without_graph;
-    Pass pass;
-    pass.batch_statistics = own_rows.has_value();
-    pass.mask = batch.valid;
-    std::vector<Real> row_loss(batch.targets.size());
-    model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1, row_loss);
+    const std::vector<Real> row_loss =
+        own_rows == kOwnPrefix ? losses_on_prefixes(model, batch) : losses_of(model, batch, own_rows.has_value());
     for (std::size_t row = 0; row < row_loss.size(); ++row) {
       if (batch.targets[row] == kIgnore) continue;
       loss[row % loss.size()] += static_cast<double>(row_loss[row]);
@@ -34,7 +59,8 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
   };
   with_team([&] {
     for (std::span<const Window> rest = windows; !rest.empty();) {
-      const std::span<const Window> together = data.first_batch(rest, own_rows.value_or(kEvaluationRows));
+      const std::span<const Window> together =
+          data.first_batch(rest, own_rows == kOwnPrefix ? 1 : own_rows.value_or(kEvaluationRows));
       add_rows(together);
       rest = rest.subspan(together.size());
     }

@@ -11,6 +11,7 @@
 #include "normlab/base/parallel.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/observers.h"
+#include "normlab/train/starting_model.h"
 #include "normlab/train/tensorboard.h"
 #include "normlab/train/trainer.h"
 #include "run_directory.h"
@@ -122,8 +123,8 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
-  const Dataset data = Dataset::load(config.data, config.model.context_length, seed);
-  const Gpt model(config.model, data.tokenizer().vocab_size(), seed);
+  const Dataset data = Dataset::load(config.data, config.model.context_length, seed, starting_tokenizer(config));
+  const Gpt model = starting_model(config, data);
   Optimizer optimizer(config.optimizer, model.store());
 
   const std::string directory = claim_directory(config.run.dir, name, options.force);

@@ -47,8 +47,9 @@ struct CurveView : config::Fields {
 };
 
 struct Point {
-  std::string id;                   // a name for its directory that follows from all that decides its result
-  std::vector<std::string> varied;  // the keys of its grid, in order
+  std::optional<std::size_t> before;  // in Sweep::before: the run whose last weights it starts from
+  std::string id;                     // a name for its directory that follows from all that decides its result
+  std::vector<std::string> varied;    // the keys of its grid, in order
   Settings settings;
   std::int64_t seed = 0;
   RunConfig config;   // resolved
@@ -58,6 +59,7 @@ struct Point {
 struct Sweep {
   std::string path, name;  // the file, and its stem
   SweepHead head;
+  std::vector<Point> before;  // runs that come first, for `before`: a mapping of keys, each point's own beside it
   std::vector<Point> points;  // in the order of the grids, no configuration twice
   std::vector<Claim> claims;
   std::vector<MapView> maps;

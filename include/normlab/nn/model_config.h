@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "normlab/config/fields.h"
 
 namespace normlab {
 
-enum class NormKind { layer, rms, scale, group, instance, layer_seq, batch, batch_step, power, dyt, none };
+enum class NormKind { layer, rms, scale, group, instance, layer_seq, batch, batch_step, power, dyt, none, fixed };
 enum class Placement { pre, post, sandwich, res_post, deepnorm, none };
 enum class NormPadding { ignore, count };
 enum class Position { learned, sinusoidal, rope };
@@ -16,13 +17,19 @@ enum class MlpActivation { gelu, gelu_tanh, relu, swiglu };
 enum class Initialisation { gpt2, xavier };
 
 struct ModelConfig : config::Fields {
+  FIELD(std::optional<std::string>, from, std::nullopt, config::any_value,
+        "weights to start from: a checkpoint of this program, or a run directory, which means its last one; norms and "
+        "dropout may differ")
   FIELD(std::int64_t, n_layers, 4, config::between(1, 10000), "number of blocks, each attention and an MLP")
   FIELD(std::int64_t, n_heads, 4, config::between(1, 1000000), "attention heads; divides d_model")
   FIELD(std::int64_t, d_model, 128, config::between(1, 1000000), "channels of the residual stream")
   FIELD(std::optional<std::int64_t>, d_ff, std::nullopt, config::between(1, 1000000),
         "width of the MLP; 4 x d_model by default")
   FIELD(std::int64_t, context_length, 64, config::between(1, 1000000), "tokens that the model sees at once")
-  FIELD(NormKind, norm, NormKind::layer, config::any_value, "the norm, wherever the placement has one")
+  FIELD(NormKind, norm, NormKind::layer, config::any_value,
+        "the norm, wherever the placement has one; fixed: gain x / s + bias, s the mean deviation that model.from's "
+        "tokens "
+        "have there")
   FIELD(
       Placement, placement, Placement::pre, config::any_value,
       "where the norms n are: pre x + f(n(x)), post n(x + f(x)), sandwich x + n(f(n(x))), res_post x + n(f(x)), "

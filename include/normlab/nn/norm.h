@@ -13,8 +13,9 @@ namespace normlab {
 
 // The elements of x [B, T, C] that one statistic is taken over.
 enum class Reduce { nothing, channels, channel_group, time, time_and_channels, batch, batch_and_time };
-// What becomes of x before gain and bias: nothing, (x - mean) / deviation, x / length, PowerNorm's own way, or tanh.
-enum class Method { identity, deviation, length, power, tanh };
+// What becomes of x before gain and bias: nothing, (x - mean) / deviation, x / length, PowerNorm's own way,
+// tanh, or x over a number that stays.
+enum class Method { identity, deviation, length, power, tanh, fixed };
 enum class Gain { none, scalar, per_channel };
 // What training carries along for evaluation: one value a channel, or one a position and channel.
 enum class Running { none, per_channel, per_position };
@@ -30,7 +31,8 @@ struct NormSpec {
 
 // Ba et al. 2016 (layer), Zhang & Sennrich 2019 (rms), Nguyen & Salazar 2019 (scale), Wu & He 2018 (group), Ulyanov et
 // al. 2016 (instance), Ioffe & Szegedy 2015 (batch), Shen et al. 2020 (power), Zhu et al. 2025 (dyt). layer_seq is
-// LayerNorm over [T, C], batch_step BatchNorm a position at a time.
+// LayerNorm over [T, C], batch_step BatchNorm a position at a time. fixed: a norm taken out of a trained model
+// (Heimersheim 2024).
 constexpr NormSpec spec_of(NormKind kind) {
   using enum Reduce;
   using enum Method;
@@ -55,6 +57,8 @@ constexpr NormSpec spec_of(NormKind kind) {
       return {batch_and_time, power, false, Gain::per_channel, true, Running::per_channel};
     case NormKind::dyt:
       return {nothing, tanh, false, Gain::per_channel, true, Running::none};
+    case NormKind::fixed:
+      return {nothing, Method::fixed, false, Gain::per_channel, true, Running::none};
     case NormKind::none:
       return {nothing, identity, false, Gain::none, false, Running::none};
   }
@@ -118,6 +122,7 @@ class Norm {
   // The batch's own statistics; `measured` may be null.
   Tensor by_batch(const Tensor& x, Mask mask, ops::Statistics* measured = nullptr) const;
   Tensor by_running(const Tensor& x, Index first_position) const;
+  Tensor by_constant(const Tensor& x) const;
   Tensor power_in_training(const Tensor& x, Mask mask) const;
   StatisticsDistance distance_to_running(const ops::Statistics& batch) const;
   void update_running(const ops::Statistics& batch, const Shape& s, Mask mask) const;
@@ -130,6 +135,7 @@ class Norm {
   Tensor gain_, bias_, alpha_;
   Tensor running_mean_, running_var_;                     // [C], or [T, C] of the context
   Tensor running_square_, running_projection_, updates_;  // of power
+  Tensor deviation_;                                      // [1], of fixed
 };
 
 // A norm where the slot has one and the kind is not `none`.

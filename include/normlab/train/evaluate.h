@@ -11,9 +11,11 @@ namespace normlab {
 // Rows of one forward pass in evaluation. A row's loss does not depend on its company, so this is only a matter of
 // speed.
 inline constexpr Index kEvaluationRows = 16;
+// For own_rows: a token is predicted in a pass over those before it in its row, and no other row.
+inline constexpr Index kOwnPrefix = 0;
 
 // Over the given windows of the validation part; sums in double, in the order of the windows. Without `own_rows` batch
-// norms use their running statistics, with it those of so many windows together.
+// norms use their running statistics, with it those of so many windows together, or of prefixes.
 EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
                     std::optional<Index> own_rows = std::nullopt);
 

@@ -31,14 +31,15 @@ struct TrainConfig : config::Fields {
         "stop when the training loss was above twice ln V + 2 on 20 steps running")
 };
 
-enum class EvalStatistics { running, batch };
+enum class EvalStatistics { running, batch, prefix };
 
 struct EvalConfig : config::Fields {
   FIELD(std::int64_t, every, 200, config::at_least(1), "steps between evaluations; the last step always has one")
   FIELD(std::int64_t, windows, 240, config::at_least(1), "windows spread evenly over the validation tokens")
   FIELD(EvalStatistics, statistics, EvalStatistics::running, config::any_value,
         "what batch, batch_step and power evaluate on: running statistics, or the batch's own, of as many rows as one "
-        "shard of training has")
+        "shard of training has; prefix: each token is predicted on the statistics of those before it in its own row, "
+        "as generating without running statistics would")
 };
 
 struct LogConfig : config::Fields {

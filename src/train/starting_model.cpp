@@ -1,0 +1,115 @@
+// Weights from another model, and what takes the place of norms that are taken out.
+#include "normlab/train/starting_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "normlab/base/check.h"
+#include "normlab/base/parallel.h"
+#include "normlab/config/loader.h"
+#include "normlab/train/checkpoint.h"
+
+namespace normlab {
+namespace {
+
+constexpr std::int64_t kDeviationBatches = 8;
+
+// Means over tokens of the deviation over channels of what enters each norm.
+class DeviationProbe : public Probe {
+ public:
+  explicit DeviationProbe(bool centred) : centred_(centred) {}
+  void see(Site, Index, const Tensor&, Mask) override {}
+  void see_norm(const std::string& name, const Tensor& x, Mask mask) override {
+    const auto channels = static_cast<std::size_t>(x.shape().last());
+    Sum& sum = sums_[name];
+    for (Index row = 0; row < x.shape().rows(); ++row) {
+      if (!is_real(mask, row)) continue;
+      sum.deviations += deviation(In(x.values()).subspan(static_cast<std::size_t>(row) * channels, channels));
+      sum.tokens += 1;
+    }
+  }
+  // 1 where no norm of that name was met.
+  double mean(const std::string& name) const {
+    const auto found = sums_.find(name);
+    return found == sums_.end() ? 1 : found->second.deviations / found->second.tokens;
+  }
+
+ private:
+  struct Sum {
+    double deviations = 0, tokens = 0;
+  };
+  double deviation(In values) const {
+    const auto count = static_cast<double>(values.size());
+    double mean = 0, squares = 0;
+    for (const Real value : values) mean += centred_ ? static_cast<double>(value) / count : 0;
+    for (const Real value : values) {
+      const double from_mean = static_cast<double>(value) - mean;
+      squares += from_mean * from_mean / count;
+    }
+    return std::sqrt(squares);
+  }
+
+  bool centred_;
+  std::map<std::string, Sum> sums_;
+};
+
+void set_deviations(const Gpt& model, const Gpt& from, const RunConfig& config, const Dataset& data) {
+  DeviationProbe probe(spec_of(from.config().norm).centred);
+  with_team([&] {
+    const WithoutGraph without_graph;
+    for (std::int64_t step = 1; step <= kDeviationBatches; ++step) {
+      const Batch batch = data.train_batch(step, 0, config.train.batch_size);
+      Pass pass;
+      pass.mask = batch.valid;
+      pass.probe = &probe;
+      from.hidden({batch.rows, batch.time}, batch.tokens, pass);
+    }
+  });
+  for (const Named& buffer : model.store().buffers()) {
+    const std::size_t dot = buffer.name.rfind('.');
+    if (buffer.name.substr(dot + 1) == "deviation")
+      buffer.tensor.values()[0] = static_cast<Real>(probe.mean(buffer.name.substr(0, dot)));
+  }
+}
+
+bool may_differ(std::string_view path) {
+  return path.starts_with("model.norm") || path == "model.from" || path == "model.dropout" || path == "model.init" ||
+         path == "model.embed_std";
+}
+
+void refuse_other_model(const std::string& path, const ModelConfig& from, const ModelConfig& to) {
+  RunConfig left, right;
+  left.model = from;
+  right.model = to;
+  for (const config::Difference& difference : config::differences(left, right))
+    check<ConfigError>(may_differ(difference.path), "model.from: ", path, " has ", difference.path, " ",
+                       difference.left, ", and this configuration ", difference.right,
+                       "; only norms and dropout may differ");
+}
+
+}  // namespace
+
+std::optional<Tokenizer> starting_tokenizer(const RunConfig& config) {
+  if (!config.model.from) return std::nullopt;
+  return Checkpoint(checkpoint_path(*config.model.from)).tokenizer();
+}
+
+Gpt starting_model(const RunConfig& config, const Dataset& data) {
+  Gpt model(config.model, data.tokenizer().vocab_size(), static_cast<std::uint64_t>(config.seed));
+  if (!config.model.from) return model;
+  const Checkpoint checkpoint(checkpoint_path(*config.model.from));
+  refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
+  const Gpt from = checkpoint.model();
+  for (const auto group : {&ParameterStore::parameters, &ParameterStore::buffers})
+    for (const Named& to : (model.store().*group)()) {
+      const auto found = std::ranges::find((from.store().*group)(), to.name, &Named::name);
+      if (found != (from.store().*group)().end() && found->tensor.shape() == to.tensor.shape())
+        std::ranges::copy(found->tensor.values(), to.tensor.values().begin());
+    }
+  if (config.model.norm == NormKind::fixed && checkpoint.config().model.norm != NormKind::fixed)
+    set_deviations(model, from, config, data);
+  return model;
+}
+
+}  // namespace normlab
