@@ -173,7 +173,8 @@ struct PointMaker {
   std::size_t add_before(const Point& point) {
     Point first;
     first.config = point.config;
-    config::load(first.config, *settings_before, path);
+    for (const Yaml& child : settings_before->children)
+      config::load(first.config, config::nest(child.key, child), path);
     first.config.resolve();
     first.varied = point.varied;
     first.seed = point.seed;
@@ -294,7 +295,9 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   sweep.threads = base.train.threads;
   base.run.dir = std::nullopt;
   base.train.threads = std::nullopt;  // changes no result
-  PointMaker maker{path, sweep.head, base, tree.find(kBefore)};
+  const Yaml* before = tree.find(kBefore);
+  if (before != nullptr && before->kind != Yaml::Kind::mapping) fail(path, *before, "before is KEY: VALUE");
+  PointMaker maker{path, sweep.head, base, before};
   for (const Grid& grid : grids) {
     std::vector<const Yaml*> chosen;
     maker.add_all(grid, chosen);
