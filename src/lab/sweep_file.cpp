@@ -173,6 +173,7 @@ struct PointMaker {
   std::size_t add_before(const Point& point) {
     Point first;
     first.config = point.config;
+    first.config.model.from = base.model.from;
     for (const Yaml& child : settings_before->children)
       config::load(first.config, config::nest(child.key, child), path);
     first.config.resolve();
@@ -195,6 +196,7 @@ struct PointMaker {
       config::load(point.config, config::nest(grid[i].key, *chosen[i]), path);
       point.varied.push_back(grid[i].key);
     }
+    if (settings_before) point.config.model.from = std::string(kBefore);  // where that is, the point's command says
     try {
       point.config.resolve();
     } catch (const ConfigError& error) {
