@@ -96,6 +96,9 @@ TEST_CASE("pairs of norm and placement that mean nothing are refused with the re
   run.model.norm = NormKind::batch_step;
   run.train.batch_size = 1;
   REQUIRE_THROWS_WITH(run.resolve(), ContainsSubstring("train.batch_size: 1 leaves model.norm batch_step one row"));
+  run.model.norm = NormKind::batch;
+  run.model.context_length = 1;
+  REQUIRE_THROWS_WITH(run.resolve(), ContainsSubstring("leaves model.norm batch one position"));
 }
 
 TEST_CASE("every example in configs/ is a configuration, and every norm and placement has one") {

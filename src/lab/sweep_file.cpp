@@ -173,7 +173,9 @@ struct PointMaker {
   std::size_t add_before(const Point& point) {
     Point first;
     first.config = point.config;
-    config::load(first.config, *settings_before, path);
+    first.config.model.from = base.model.from;
+    for (const Yaml& child : settings_before->children)
+      config::load(first.config, config::nest(child.key, child), path);
     first.config.resolve();
     first.varied = point.varied;
     first.seed = point.seed;
@@ -194,6 +196,7 @@ struct PointMaker {
       config::load(point.config, config::nest(grid[i].key, *chosen[i]), path);
       point.varied.push_back(grid[i].key);
     }
+    if (settings_before) point.config.model.from = std::string(kBefore);  // where that is, the point's command says
     try {
       point.config.resolve();
     } catch (const ConfigError& error) {
@@ -294,7 +297,9 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   sweep.threads = base.train.threads;
   base.run.dir = std::nullopt;
   base.train.threads = std::nullopt;  // changes no result
-  PointMaker maker{path, sweep.head, base, tree.find(kBefore)};
+  const Yaml* before = tree.find(kBefore);
+  if (before != nullptr && before->kind != Yaml::Kind::mapping) fail(path, *before, "before is KEY: VALUE");
+  PointMaker maker{path, sweep.head, base, before};
   for (const Grid& grid : grids) {
     std::vector<const Yaml*> chosen;
     maker.add_all(grid, chosen);

@@ -13,7 +13,7 @@ namespace {
 std::string unit(const DataConfig& data) { return data.tokenizer == "char" ? "character" : "token"; }
 
 // What the norm lets a position see that a causal model should not know.
-std::string leak_of(const ModelConfig& model) {
+std::string leak_of(const ModelConfig& model, EvalStatistics statistics) {
   const NormSpec spec = spec_of(norm_of(model));
   const Sight training = sight_in_training(spec);
   if (!training) return {};
@@ -22,10 +22,12 @@ std::string leak_of(const ModelConfig& model) {
                                                                         : "other samples";
   std::string out = text("\nnote: with model.norm ", config::to_string(model.norm), " a position sees ", what);
   if (sight_in_evaluation(spec)) return out + ", in evaluation too; sampling computes the whole window for each token";
+  if (spec.method == Method::power && model.norm_warmup_steps == 0) return "";
   if (spec.method == Method::power)
     return out + text(" during the first ", model.norm_warmup_steps,
-                      " training passes (model.norm_warmup_steps); then, and in evaluation, it uses running averages");
-  return out + " in training; evaluation uses running averages";
+                      model.norm_warmup_steps == 1 ? " training pass" : " training passes",
+                      " (model.norm_warmup_steps); then, and in evaluation, it uses running averages");
+  return out + " in training" + (statistics == EvalStatistics::running ? "; evaluation uses running averages" : "");
 }
 
 // What is one pass of the model, where a step has several.
@@ -67,7 +69,14 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has
         text("\nwarning: optimizer.lr = ", config.optimizer.lr, " is far above what adamw trains with (1e-4 to 1e-2)");
   if (config.schedule.warmup_steps > config.train.steps)
     out += text("\nwarning: schedule.warmup_steps = ", config.schedule.warmup_steps, " is longer than the run");
-  out += leak_of(config.model);
+  out += leak_of(config.model, config.eval.statistics);
+  if (config.eval.statistics != EvalStatistics::running && !has_running_averages)
+    out += text("\nnote: eval.statistics changes nothing: model.norm ", config::to_string(config.model.norm),
+                " has no running statistics");
+  if (config.model.norm == NormKind::none && config.model.placement != Placement::none)
+    out += "\nnote: model.placement changes nothing: model.norm is none";
+  if (config.model.placement == Placement::none && config.model.norm != NormKind::none)
+    out += "\nnote: model.norm changes nothing: model.placement is none";
   if (config.train.grad_accumulation * config.train.shards > 1 && has_running_averages)
     out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
