@@ -10,11 +10,12 @@ extern const char* const kPytorchModel;  // the text of pytorch_model.py, which 
 
 namespace {
 
-// A section's keys with their values. None of these sections has a key of free text.
+// A section's keys with their values, but for where weights came from. No other key is free text.
 template <class Section>
 Json section_json(Section section) {
   Json json = Json::object();
   for (const config::Key& key : config::keys_of(section)) {
+    if (key.name() == "from") continue;
     const std::string value = key.value();
     json.set(key.name(), key.choices.empty() ? parse_json(value, key.path) : Json(value));
   }

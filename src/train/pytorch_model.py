@@ -68,6 +68,8 @@ class Norm(nn.Module):
             shape = (d,) if self.kind == "batch" else (c["context_length"], d)
             self.register_buffer("running_mean", torch.zeros(shape))
             self.register_buffer("running_var", torch.ones(shape))
+        if self.kind == "fixed":
+            self.register_buffer("deviation", torch.ones(1))
         if self.kind == "power":
             self.register_buffer("running_square", torch.ones(d))
             self.register_buffer("running_projection", torch.zeros(d))
@@ -91,6 +93,8 @@ class Norm(nn.Module):
             return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(self.eps)
         if kind == "group":  # each of so many groups of the channels of one token
             return F.group_norm(x.reshape(-1, x.shape[-1]), self.groups, eps=self.eps).view_as(x)
+        if kind == "fixed":  # what a norm divided by on average, before it was taken out
+            return x / self.deviation
         if kind == "dyt":
             return torch.tanh(self.alpha * x)
         if kind == "instance":  # a channel over the positions of its sample
