@@ -20,15 +20,6 @@ std::string three_significant(double value) {
   return fixed(value, digits);
 }
 
-std::string indented(std::string_view content) {
-  std::string out = "    ";
-  for (const char c : content) {
-    out += c;
-    if (c == '\n') out += "    ";
-  }
-  return out;
-}
-
 }  // namespace
 
 Progress::Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model,

@@ -8,6 +8,7 @@
 
 #include "normlab/base/check.h"
 #include "normlab/formats/event_file.h"
+#include "normlab/train/terminal.h"
 #include "normlab/train/tidy.h"
 
 namespace normlab {
@@ -30,23 +31,13 @@ std::string tag_of(const Figure& figure) {
   return text(figure.measure, "/blocks.", *figure.layer, '.', figure.part);
 }
 
-// Lines with four spaces before them are shown as they are.
-std::string as_markdown(std::string_view config) {
-  std::string out = "    ";
-  for (const char c : config) {
-    out += c;
-    if (c == '\n') out += "    ";
-  }
-  return out;
-}
-
 }  // namespace
 
 TensorBoardLog::TensorBoardLog(const std::string& directory, std::int64_t first, std::string_view config)
     : file_(text(directory, '/', file_name()), LineWriter::Start::append) {
   file_.bytes(version_event(wall_time()));
   if (first > 0) file_.bytes(restart_event(wall_time(), first + 1));
-  file_.bytes(text_event(wall_time(), "config", as_markdown(config)));
+  file_.bytes(text_event(wall_time(), "config", indented(config)));  // as Markdown, which keeps such lines
 }
 
 void TensorBoardLog::add_line(std::string_view line) {

@@ -48,6 +48,15 @@ void Terminal::write(std::string_view bytes) {
   }
 }
 
+std::string indented(std::string_view content) {
+  std::string out = "    ";
+  for (const char c : content) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  return out;
+}
+
 std::string clock_text(double seconds) {
   const std::int64_t whole = std::llround(seconds);
   const auto two = [](std::int64_t n) { return text(n < 10 ? "0" : "", n); };

@@ -27,6 +27,8 @@ class Terminal {
   std::size_t status_width_ = 0;  // columns of the live line; 0: there is none
 };
 
+// Each line behind four spaces.
+std::string indented(std::string_view content);
 std::string clock_text(double seconds);  // "1:05", "2:00:00"
 std::string bar(double share);           // "[###-----]"
 
