@@ -8,6 +8,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/parallel.h"
 #include "normlab/config/loader.h"
+#include "normlab/train/block_probe.h"
 #include "normlab/train/checkpoint.h"
 
 namespace normlab {
@@ -21,13 +22,11 @@ class DeviationProbe : public Probe {
   explicit DeviationProbe(bool centred) : centred_(centred) {}
   void see(Site, Index, const Tensor&, Mask) override {}
   void see_norm(const std::string& name, const Tensor& x, Mask mask) override {
-    const auto channels = static_cast<std::size_t>(x.shape().last());
     Sum& sum = sums_[name];
-    for (Index row = 0; row < x.shape().rows(); ++row) {
-      if (!is_real(mask, row)) continue;
-      sum.deviations += deviation(In(x.values()).subspan(static_cast<std::size_t>(row) * channels, channels));
+    for_real_rows(x, mask, [&](In row) {
+      sum.deviations += deviation(row);
       sum.tokens += 1;
-    }
+    });
   }
   // 1 where no norm of that name was met.
   double mean(const std::string& name) const {
