@@ -215,7 +215,7 @@ inline Lanes exp(Lanes x) {
   }
 }
 
-// 2^x for x <= 127. Float: relative error below 1e-7 where the result is a normal number, 0 below that. Cheaper than
+// 2^x for x <= 127. Float: relative error below 1.1e-7 where the result is a normal number, 0 below that. Cheaper than
 // exp: x = n + r needs no product, and 2^r = 1 + r P(r) is a minimax polynomial (2e-9).
 inline Lanes exp2(Lanes x) {
   if constexpr (sizeof(Real) == 8) {
