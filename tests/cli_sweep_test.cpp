@@ -97,6 +97,52 @@ TEST_CASE("cli: a sweep killed and started again gives the same results") {
   }
 }
 
+TEST_CASE("cli: the points of a sweep may start from runs that come before, also when it was killed there") {
+  const Workshop shop;
+  const std::string file = shop.write("after.yaml", R"(base: tiny.yaml
+seeds: [1, 2]
+before: {model.norm: layer, train.steps: 150, optimizer.lr: 1e-3}
+grid:
+  model.norm: [layer, rms]
+  optimizer.lr: 1e-30
+claims:
+  - {claim: a, form: below, bound: 100, where: {model.norm: rms}}
+)");
+  const auto words = [&](const std::string& name) {
+    return Strings{"sweep", file, "run.dir=" + shop.path(name), "train.steps=3", "checkpoint.every=20"};
+  };
+  const Finished whole = run_program(words("whole"));
+  INFO(whole.err);
+  REQUIRE(whole.code == 0);
+  // A point begins where the run before it ended, and stays there at such a rate.
+  Strings before, points;
+  for (const auto& entry : std::filesystem::directory_iterator(shop.path("whole/before/points")))
+    before.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(shop.path("whole/points")))
+    points.push_back(entry.path());
+  CHECK(before.size() == 2);
+  CHECK(points.size() == 4);
+  const auto eval_lines = [](const std::string& run) {
+    Strings found;
+    for (const std::string& line : lines_of(read_file(run + "/metrics.jsonl")))
+      if (holds(line, "\"kind\":\"eval\"")) found.push_back(line);
+    return found;
+  };
+  int same = 0;
+  for (const std::string& run : points)
+    for (const std::string& earlier : before)
+      same +=
+          parse_json(eval_lines(run).back(), run).at("loss") == parse_json(eval_lines(earlier).back(), run).at("loss");
+  CHECK(same == 2);  // with the same norm, for each seed
+  Process process(words("killed"));
+  for (int i = 0; i < 500 && !shop.exists("killed/before/points"); ++i) usleep(10000);
+  usleep(100000);
+  process.send(SIGKILL);
+  process.wait();
+  CHECK(run_program(words("killed")).code == 0);
+  CHECK(sorted_lines(shop.path("killed/results.jsonl")) == sorted_lines(shop.path("whole/results.jsonl")));
+}
+
 TEST_CASE("cli: what a sweep cannot do is told") {
   const Workshop shop;
   struct Mistake {

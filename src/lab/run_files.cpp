@@ -73,6 +73,18 @@ std::map<std::string, double, std::less<>> entropies_of(const RunFiles& run) {
   return out;
 }
 
+std::optional<double> mean_from(const std::vector<Json>& lines, std::int64_t step, const std::string& path) {
+  double sum = 0, count = 0;
+  for (const Json& line : lines) {
+    if (line.at("step").integer() < step) continue;
+    const auto value = real_of(at_path(line, path));
+    if (!value) return std::nullopt;
+    sum += *value;
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
 // Without quotients.
 std::optional<double> plain_field(const RunFiles& run, std::string_view field) {
   if (field == "val_loss") field = "eval.loss";
@@ -88,8 +100,12 @@ std::optional<double> plain_field(const RunFiles& run, std::string_view field) {
   const std::string path =
       with_last_block(field.substr(dot + 1, std::min(at, field.size()) - dot - 1), run.config.model.n_layers);
   if (at == std::string_view::npos) return lines.empty() ? std::nullopt : real_of(at_path(lines.back(), path));
-  const auto step = parse_int(field.substr(at + 1));
-  check<DataError>(step.has_value(), "'", field, "': behind @ stands a step");
+  std::string_view digits = field.substr(at + 1);
+  const bool and_later = digits.ends_with("..");
+  if (and_later) digits.remove_suffix(2);
+  const auto step = parse_int(digits);
+  check<DataError>(step.has_value(), "'", field, "': behind @ stands a step, or a step and ..");
+  if (and_later) return mean_from(lines, *step, path);
   for (const Json& line : lines)
     if (line.at("step").integer() == *step) return real_of(at_path(line, path));
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "export_files.h"
+#include "hugging_face.h"
 #include "normlab/base/files.h"
 #include "normlab/config/fields.h"
 #include "normlab/train/export.h"
@@ -55,91 +56,28 @@ class Tensors {
     for (const Named& named : model.store().parameters()) ours_.emplace(named.name, named.tensor);
   }
 
-  void same(const std::string& ours, const std::string& theirs) {
-    const Tensor& tensor = ours_.at(ours);
-    add(theirs, {tensor.shape().begin(), tensor.shape().end()}, {tensor.values().begin(), tensor.values().end()});
-  }
-  // [out, in] as [in, out]
-  void transposed(const std::string& ours, const std::string& theirs) {
-    const Tensor& tensor = ours_.at(ours);
-    const Index out = tensor.shape()[0], in = tensor.shape()[1];
-    std::vector<float> values;
-    for (Index i = 0; i < in; ++i)
-      for (Index o = 0; o < out; ++o) values.push_back(tensor.values()[static_cast<std::size_t>(o * in + i)]);
-    add(theirs, {in, out}, std::move(values));
-  }
-  // Rows first .. first + count of a matrix.
-  void rows(const std::string& ours, Index first, Index count, const std::string& theirs) {
-    const Tensor& tensor = ours_.at(ours);
-    const Index in = tensor.shape()[1];
-    const auto part =
-        tensor.values().subspan(static_cast<std::size_t>(first * in), static_cast<std::size_t>(count * in));
-    add(theirs, {count, in}, {part.begin(), part.end()});
-  }
-  // A bias, or zeros where the model has none.
-  void bias(const std::string& ours, Index size, const std::string& theirs) {
-    if (ours_.contains(ours)) return same(ours, theirs);
-    add(theirs, {size}, std::vector<float>(static_cast<std::size_t>(size), 0));
+  void add(const Counterpart& each) {
+    const auto found = ours_.find(each.ours);
+    std::vector<float> values(static_cast<std::size_t>(each.shape.numel()), 0);  // a bias that the model has not
+    if (found != ours_.end()) {
+      const std::span<const Real> ours = found->second.values();
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(ours[each.index(i)]);
+    }
+    theirs_.emplace_back(each.theirs, std::vector<std::int64_t>(each.shape.begin(), each.shape.end()),
+                         std::move(values));
   }
 
   std::vector<StoredTensor> stored() const {
     std::vector<StoredTensor> all;
-    for (const auto& [name, entry] : theirs_)
-      all.push_back(normlab::stored(name, entry.first, std::span<const float>(entry.second)));
+    for (const auto& [name, shape, values] : theirs_)
+      all.push_back(normlab::stored(name, shape, std::span<const float>(values)));
     return all;
   }
 
  private:
-  void add(const std::string& name, std::vector<std::int64_t> shape, std::vector<float> values) {
-    theirs_[name] = {std::move(shape), std::move(values)};
-  }
-
   std::map<std::string, Tensor> ours_;
-  std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<float>>> theirs_;
+  std::vector<std::tuple<std::string, std::vector<std::int64_t>, std::vector<float>>> theirs_;
 };
-
-// GPT-2's Conv1D keeps [in, out], and every layer and norm has a bias.
-void add_gpt2(const ModelConfig& c, Tensors& tensors) {
-  const Index d = c.d_model;
-  tensors.same("tok_embed.weight", "transformer.wte.weight");
-  tensors.same("pos_embed.weight", "transformer.wpe.weight");
-  for (Index i = 0; i < c.n_layers; ++i) {
-    const std::string ours = text("blocks.", i, '.'), theirs = text("transformer.h.", i, '.');
-    const std::pair<const char*, const char*> norms[] = {{"attn_norm", "ln_1"}, {"mlp_norm", "ln_2"}};
-    for (const auto& [from, to] : norms) {
-      tensors.same(text(ours, from, ".weight"), text(theirs, to, ".weight"));
-      tensors.bias(text(ours, from, ".bias"), d, text(theirs, to, ".bias"));
-    }
-    const std::tuple<const char*, const char*, Index> layers[] = {{"attn.qkv", "attn.c_attn", 3 * d},
-                                                                  {"attn.out", "attn.c_proj", d},
-                                                                  {"mlp.up", "mlp.c_fc", *c.d_ff},
-                                                                  {"mlp.down", "mlp.c_proj", d}};
-    for (const auto& [from, to, out] : layers) {
-      tensors.transposed(text(ours, from, ".weight"), text(theirs, to, ".weight"));
-      tensors.bias(text(ours, from, ".bias"), out, text(theirs, to, ".bias"));
-    }
-  }
-  tensors.same("final_norm.weight", "transformer.ln_f.weight");
-  tensors.bias("final_norm.bias", d, "transformer.ln_f.bias");
-}
-
-// Our rotation of halves is that of transformers: no row changes its place.
-void add_llama(const ModelConfig& c, Tensors& tensors) {
-  const Index d = c.d_model;
-  tensors.same("tok_embed.weight", "model.embed_tokens.weight");
-  for (Index i = 0; i < c.n_layers; ++i) {
-    const std::string ours = text("blocks.", i, '.'), theirs = text("model.layers.", i, '.');
-    const char* parts[] = {"q", "k", "v"};
-    for (Index part = 0; part < 3; ++part)
-      tensors.rows(ours + "attn.qkv.weight", part * d, d, text(theirs, "self_attn.", parts[part], "_proj.weight"));
-    tensors.same(ours + "attn.out.weight", theirs + "self_attn.o_proj.weight");
-    for (const char* matrix : {"gate", "up", "down"})
-      tensors.same(text(ours, "mlp.", matrix, ".weight"), text(theirs, "mlp.", matrix, "_proj.weight"));
-    tensors.same(ours + "attn_norm.weight", theirs + "input_layernorm.weight");
-    tensors.same(ours + "mlp_norm.weight", theirs + "post_attention_layernorm.weight");
-  }
-  tensors.same("final_norm.weight", "model.norm.weight");
-}
 
 std::string_view gpt2_activation(MlpActivation activation) {
   if (activation == MlpActivation::gelu_tanh) return "gelu_new";
@@ -196,11 +134,12 @@ void export_hugging_face(const Checkpoint& checkpoint, const std::string& direct
   const std::vector<Obstacle>& obstacles = as_llama ? llama : gpt2;
   check<ConfigError>(obstacles.empty(), "export: this model is none that ", as_llama ? "Llama" : "GPT-2",
                      " can express: ", listed(obstacles), ". --to pytorch takes every model");
+  const std::int64_t vocab_size = checkpoint.tokenizer().vocab_size();
   Tensors tensors(checkpoint.model());
-  as_llama ? add_llama(c, tensors) : add_gpt2(c, tensors);
-  if (!c.tie_embeddings) tensors.same("head.weight", "lm_head.weight");
+  for (const Counterpart& each : as_llama ? llama_counterparts(c, vocab_size) : gpt2_counterparts(c, vocab_size))
+    tensors.add(each);
   Json config = as_llama ? llama_config(c) : gpt2_config(c);
-  add_shared(config, c, checkpoint.tokenizer().vocab_size());
+  add_shared(config, c, vocab_size);
   const Json tokenizer_config = Json::object({{"tokenizer_class", "PreTrainedTokenizerFast"},
                                               {"model_max_length", c.context_length},
                                               {"clean_up_tokenization_spaces", false}});

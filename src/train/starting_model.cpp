@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "hugging_face.h"
 #include "normlab/base/check.h"
 #include "normlab/base/parallel.h"
 #include "normlab/config/loader.h"
@@ -91,22 +92,26 @@ void refuse_other_model(const std::string& path, const ModelConfig& from, const 
 
 std::optional<Tokenizer> starting_tokenizer(const RunConfig& config) {
   if (!config.model.from) return std::nullopt;
+  if (is_hugging_face(*config.model.from)) return hugging_face_tokenizer(*config.model.from);
   return Checkpoint(checkpoint_path(*config.model.from)).tokenizer();
 }
 
 Gpt starting_model(const RunConfig& config, const Dataset& data) {
-  Gpt model(config.model, data.tokenizer().vocab_size(), static_cast<std::uint64_t>(config.seed));
+  const std::int64_t vocab_size = data.tokenizer().vocab_size();
+  Gpt model(config.model, vocab_size, static_cast<std::uint64_t>(config.seed));
   if (!config.model.from) return model;
-  const Checkpoint checkpoint(checkpoint_path(*config.model.from));
-  refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
-  const Gpt from = checkpoint.model();
+  const std::string& path = *config.model.from;
+  const Gpt from = is_hugging_face(path) ? hugging_face_model(path) : Checkpoint(checkpoint_path(path)).model();
+  refuse_other_model(path, from.config(), config.model);
+  check<ConfigError>(from.vocab_size() == vocab_size, "model.from: ", path, " has a vocabulary of ", from.vocab_size(),
+                     ", and data.tokenizer one of ", vocab_size, "; name the tokenizer it was trained with");
   for (const auto group : {&ParameterStore::parameters, &ParameterStore::buffers})
     for (const Named& to : (model.store().*group)()) {
       const auto found = std::ranges::find((from.store().*group)(), to.name, &Named::name);
       if (found != (from.store().*group)().end() && found->tensor.shape() == to.tensor.shape())
         std::ranges::copy(found->tensor.values(), to.tensor.values().begin());
     }
-  if (config.model.norm == NormKind::fixed && checkpoint.config().model.norm != NormKind::fixed)
+  if (config.model.norm == NormKind::fixed && from.config().norm != NormKind::fixed)
     set_deviations(model, from, config, data);
   return model;
 }

@@ -38,6 +38,7 @@ const Json* at_path(const Json& root, std::string_view path);
 // A number of a run or of a measurement's document, or nothing where it has none (a null, a step without a line):
 //   eval.loss            the last line of a kind
 //   eval.loss@200        of the line of this step
+//   eval.loss@200..      the mean over the lines from this step on
 //   layers.grad_norm.blocks.-1.mlp.down.weight@25     blocks.-1: the last block
 //   val_loss             the same as eval.loss
 //   steps_to bigram - 0.1   the step at which the validation loss reached a bound, between two evaluations by

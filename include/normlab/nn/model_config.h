@@ -18,8 +18,9 @@ enum class Initialisation { gpt2, xavier };
 
 struct ModelConfig : config::Fields {
   FIELD(std::optional<std::string>, from, std::nullopt, config::any_value,
-        "weights to start from: a checkpoint of this program, or a run directory, which means its last one; norms and "
-        "dropout may differ")
+        "weights to start from: a checkpoint of this program, a run directory, which means its last one, or a Hugging "
+        "Face "
+        "folder (GPT-2, Llama); norms and dropout may differ")
   FIELD(std::int64_t, n_layers, 4, config::between(1, 10000), "number of blocks, each attention and an MLP")
   FIELD(std::int64_t, n_heads, 4, config::between(1, 1000000), "attention heads; divides d_model")
   FIELD(std::int64_t, d_model, 128, config::between(1, 1000000), "channels of the residual stream")
