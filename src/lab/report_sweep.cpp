@@ -1,6 +1,7 @@
 // The page of a sweep: its verdicts, and the pictures that show why.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "normlab/base/files.h"
@@ -26,11 +27,27 @@ std::vector<std::string> arm_keys(const Sweep& sweep) {
   return out;
 }
 
+// The value of a key that at least three quarters of the arms' points have: names need not tell it.
+Settings usual_values(const Sweep& sweep, const std::vector<std::string>& keys) {
+  Settings out;
+  for (const std::string& key : keys) {
+    std::map<std::string, std::size_t> counts;
+    std::size_t all = 0;
+    for (const Point& point : sweep.points)
+      if (point.main) ++counts[point.settings.at(key)], ++all;
+    for (const auto& [value, count] : counts)
+      if (4 * count >= 3 * all) out.emplace(key, value);
+  }
+  return out;
+}
+
 // "post, warmup_steps 0": a value that is a word needs no key beside it.
-std::string name_by(const Settings& settings, const std::vector<std::string>& keys) {
+std::string name_by(const Settings& settings, const std::vector<std::string>& keys, const Settings& usual = {}) {
   std::string out;
   for (const std::string& key : keys) {
     const std::string& value = settings.at(key);
+    const auto known = usual.find(key);
+    if (known != usual.end() && known->second == value) continue;
     const bool word = !parse_double(value) && value != "true" && value != "false" && value != "null";
     out += text(out.empty() ? "" : ", ", word ? "" : key.substr(key.rfind('.') + 1) + " ", shown(value));
   }
@@ -45,11 +62,13 @@ struct Arms {
   Arms(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
     if (sweep.head.measure != Measure::train) return;
     const std::vector<std::string> keys = arm_keys(sweep);
+    const Settings usual = usual_values(sweep, keys);
     std::vector<std::string> names, known;
     for (const Point* point : result.done) {
       if (!point->main) continue;
       runs.push_back(read_run(point_directory(directory, *point)));
-      names.push_back(name_by(point->settings, keys));
+      names.push_back(name_by(point->settings, keys, usual));
+      if (names.back().empty()) names.back() = "as the recipe";
     }
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto found = std::ranges::find(known, names[i]);
