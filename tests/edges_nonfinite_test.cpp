@@ -178,6 +178,7 @@ TEST_CASE("edges: a running average or an unused word that is not finite is name
     INFO(name);
     const TemporaryDirectory directory;
     RunConfig config = config_with(norm, Placement::pre);
+    config.model.norm_warmup_steps = 100;  // until then PowerNorm does not look at its average in training
     std::string words;
     for (int i = 0; i < 50; ++i) words += "abcd";
     config.data.source = directory.path("train.txt");
@@ -202,4 +203,17 @@ TEST_CASE("edges: a running average or an unused word that is not finite is name
     CHECK(std::filesystem::exists(directory.path("run/checkpoints/step-000002.safetensors")));
     CHECK_FALSE(std::filesystem::exists(directory.path("run/checkpoints/step-000004.safetensors")));
   }
+}
+
+TEST_CASE("edges: a running average that a step uses is named beside the op that meets it") {
+  RunConfig config = config_with(NormKind::power, Placement::pre);
+  config.model.norm_warmup_steps = 0;
+  Trial trial(config);
+  for (const Named& buffer : trial.model.store().buffers())
+    if (buffer.name == "blocks.0.mlp_norm.running_square") buffer.tensor.values()[1] = kNan;
+  const RunReport report = trial.run(0, 1);
+  CHECK(report.outcome == Outcome::nonfinite);
+  CHECK_THAT(report.reason, ContainsSubstring("forward: op power in blocks.0.mlp_norm, tensor [2, 4, 4], 8 of 32") &&
+                                ContainsSubstring("when the step began, 1 of 4 values of the running average "
+                                                  "blocks.0.mlp_norm.running_square were not finite"));
 }

@@ -87,6 +87,13 @@ void refuse_other_model(const std::string& path, const ModelConfig& from, const 
                        "; only norms and dropout may differ");
 }
 
+// Its default is what says nothing about the tokenizer.
+void refuse_other_tokenizer(const std::string& path, const DataConfig& from, const DataConfig& to) {
+  check<ConfigError>(to.tokenizer == from.tokenizer || to.tokenizer == DataConfig{}.tokenizer, "model.from: ", path,
+                     " has data.tokenizer ", from.tokenizer, ", which its words belong to, and this configuration ",
+                     to.tokenizer, "; leave data.tokenizer out");
+}
+
 }  // namespace
 
 std::optional<Tokenizer> starting_tokenizer(const RunConfig& config) {
@@ -99,6 +106,7 @@ Gpt starting_model(const RunConfig& config, const Dataset& data) {
   if (!config.model.from) return model;
   const Checkpoint checkpoint(checkpoint_path(*config.model.from));
   refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
+  refuse_other_tokenizer(checkpoint.path(), checkpoint.config().data, config.data);
   const Gpt from = checkpoint.model();
   for (const auto group : {&ParameterStore::parameters, &ParameterStore::buffers})
     for (const Named& to : (model.store().*group)()) {

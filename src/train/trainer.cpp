@@ -148,9 +148,13 @@ std::string Trainer::first_nonfinite(std::int64_t step, const Batches& batches,
                                      std::optional<double> last_grad_norm) const {
   const std::string first = text("step ", step, ": the first value that is not finite appeared in the ");
   std::string before;
-  if (const Named* bad = find_nonfinite(model_.store().parameters()))
-    before = text("; when the step began, ", nonfinite_of(bad->tensor.values()), " of the parameter ", bad->name,
-                  " were not finite");
+  const auto add = [&](const char* what, const std::vector<Named>& tensors) {
+    if (const Named* bad = find_nonfinite(tensors))
+      before += text("; when the step began, ", nonfinite_of(bad->tensor.values()), " of the ", what, " ", bad->name,
+                     " were not finite");
+  };
+  add("parameter", model_.store().parameters());
+  add("running average", model_.store().buffers());
   if (last_grad_norm) before += text("; the gradient norm of the step before was ", *last_grad_norm);
   if (step == 1) before += "; no update came before it";
   model_.store().clear_gradients();
