@@ -152,7 +152,7 @@ TEST_CASE("settings of the draws that do not fit are refused by name") {
     change(config);
     CHECK_THROWS_WITH(Dataset::load(config, 16, 1), ContainsSubstring(message));
   };
-  refused([](DataConfig& c) { c.lengths = {17, 2}; }, "data.lengths: the least centre, 17, must lie between 1 and");
+  refused([](DataConfig& c) { c.lengths = {17, 2}; }, "min takes 1 to model.context_length, 16, got 17");
   refused([](DataConfig& c) { c.batches = BatchesFrom::topic, c.topic_span = 16; },
           "data.topic_span: 16 tokens hold no");
   refused([](DataConfig& c) { c.batches = BatchesFrom::topic; },

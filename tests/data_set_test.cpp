@@ -122,7 +122,8 @@ TEST_CASE("what is wrong with the data is said in one message") {
   CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("is a directory"));
   config = config_of(good);
   config.validation = "missing.txt";
-  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), "data.validation 'missing.txt': there is no such file");
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1),
+                    "data.validation 'missing.txt': there is no such file; check the path");
   config = config_of(good);
   config.tokenizer = "bytes";
   CHECK_THROWS_AS(Dataset::load(config, 8, 1), ConfigError);

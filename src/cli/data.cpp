@@ -1,4 +1,6 @@
 // normlab data: writes one of the built-in corpora.
+#include <filesystem>
+
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
@@ -17,11 +19,15 @@ int run(const Words& words) {
   for (const config::Difference& difference : config::differences(RunConfig{}, config))
     check<UserError>(difference.path == "seed" || difference.path == "data.size" || difference.path == "data.order",
                      "data: ", difference.path, " changes nothing in a corpus; seed, data.size and data.order do");
+  const bool streams = words.files()[1] == "/dev/stdout";
+  std::error_code error;
+  check<UserError>(streams || !std::filesystem::is_regular_file(words.files()[1], error), "data: ", words.files()[1],
+                   " exists, and is kept; name another file, or delete it first");
   const auto corpus = make_corpus(words.files()[0], config.data.order, static_cast<std::uint64_t>(config.seed));
   const std::string content = corpus->generate(config.data.size);
   const std::string about = text(words.files()[1], ": ", content.size(), " characters of ", words.files()[0],
                                  ", entropy rate ", fixed(corpus->entropy_rate(), 4), " nats a character\n");
-  if (words.files()[1] == "/dev/stdout") {
+  if (streams) {
     print(content);
     fputs(about.c_str(), stderr);
   } else {
@@ -38,7 +44,7 @@ const Command data_command{
     "writes one of the built-in corpora to a file",
     "NAME FILE [seed=N] [data.size=N] [data.order=N]",
     "NAME is tales (short tales from a grammar), markov (a chain of order data.order), copy (what was given, again)\n"
-    "or brackets (a Dyck language). The text follows from the seed. FILE may be /dev/stdout.",
+    "or brackets (a Dyck language). The text follows from the seed. FILE must be new, or /dev/stdout.",
     "  normlab data tales tales.txt data.size=200000",
     {},
     run};

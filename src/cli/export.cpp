@@ -19,8 +19,9 @@ int run(const Words& words) {
                    "' changes nothing; a trained model keeps its settings");
   const std::string to = words.value("--to").value_or("");
   const std::string near = nearest(to, kTargets);
-  check<UserError>(to == "hf" || to == "pytorch" || to == "csv", "export: --to takes hf, pytorch or csv, got '", to,
-                   "'", near.empty() ? "" : text("; did you mean ", near, "?"));
+  check<UserError>(to == "hf" || to == "pytorch" || to == "csv", "export: --to takes hf, pytorch or csv, ",
+                   to.empty() ? "and is missing" : text("got '", to, "'"),
+                   near.empty() ? "" : text("; did you mean ", near, "?"));
   const std::string what = to == "csv" ? "a run and a file" : "a checkpoint and a directory";
   check<UserError>(words.files().size() == 2, "export: --to ", to, " takes ", what, ", and there are ",
                    words.files().size(), " names; usage: normlab export ", export_command.usage);

@@ -63,7 +63,11 @@ int run(const Words& words) {
   const Outcome outcome = result.report.outcome;
   if (outcome == Outcome::nonfinite || outcome == Outcome::diverged)
     terminal.line(text("normlab: ", config::to_string(outcome), ": ", result.report.reason,
-                       "; try a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0"));
+                       result.report.step == 0
+                           ? "; the model was not sound before any update: look at model.norm_gain, model.norm_eps, "
+                             "model.embed_std and model.from"
+                           : "; try a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip "
+                             "above 0"));
   return exit_code(result.report.outcome, *options.interrupted);
 }
 

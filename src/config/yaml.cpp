@@ -247,13 +247,14 @@ Yaml parse_yaml_value(std::string_view value, std::string_view source) {
 Yaml read_yaml(const std::string& path) {
   const auto refuse = [&](const std::string& why) { throw ConfigError(text(path, ": cannot be read: ", why)); };
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) refuse("it is a directory");
+  if (std::filesystem::is_directory(path, ignored)) refuse("it is a directory; name a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     const std::string why = std::generic_category().message(errno);
-    if (errno == EACCES || errno == EPERM) throw SystemError(text(path, ": cannot be read: ", why));
-    refuse(why);
+    if (errno == EACCES || errno == EPERM)
+      throw SystemError(text(path, ": cannot be read: ", why, "; change its permissions"));
+    refuse(text(why, "; check the path"));
   }
   std::string bytes(kMaxYamlBytes + 1, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -263,12 +264,15 @@ Yaml read_yaml(const std::string& path) {
 }
 
 Yaml nest(std::string_view dotted_path, Yaml value) {
+  const Place place = value.key_at.line > 0 ? value.key_at : value.at;
   for (int depth = 0; depth < kMaxYamlDepth; ++depth) {
     const std::size_t dot = dotted_path.rfind('.');
     const bool outermost = dot == std::string_view::npos;
     value.key = dotted_path.substr(outermost ? 0 : dot + 1);
+    value.key_at = place;
     Yaml node;
     node.kind = Yaml::Kind::mapping;
+    node.at = place;
     node.children.push_back(std::move(value));
     if (outermost) return node;
     dotted_path = dotted_path.substr(0, dot);

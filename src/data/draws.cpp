@@ -28,10 +28,14 @@ void check_draws(const DataConfig& config, Index context_length, const Domain& t
   check<ConfigError>(stream || !topic, "data.batches: topic goes with data.documents = stream only");
   check<ConfigError>(stream || !config.lengths,
                      "data.lengths goes with data.documents = stream only; lines have theirs");
-  if (config.lengths)
-    check<ConfigError>((*config.lengths)[0] >= 1 && (*config.lengths)[0] <= context_length && context_length >= 2,
-                       "data.lengths: the least centre, ", (*config.lengths)[0],
-                       ", must lie between 1 and model.context_length, ", context_length, ", which is at least 2");
+  if (config.lengths) {
+    const Index least = (*config.lengths)[0];
+    check<ConfigError>(context_length >= 2, "data.lengths: a row has at least 2 tokens, and model.context_length is ",
+                       context_length, "; take 2 or more, or leave data.lengths out");
+    check<ConfigError>(least >= 1 && least <= context_length, "data.lengths: [", least, ", ", (*config.lengths)[1],
+                       "] is [min, jitter], and min takes 1 to model.context_length, ", context_length, ", got ",
+                       least);
+  }
   if (!stream) return;
   const Index size = text.end - text.begin;
   check<DataError>(size > context_length, name, ": there are ", size, " tokens to train on, but a window takes ",

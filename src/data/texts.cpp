@@ -45,7 +45,7 @@ std::string rot13(std::string_view text) {
 
 std::string read_text_file(const std::string& path, std::string_view name) {
   std::error_code error;
-  check<DataError>(std::filesystem::exists(path, error), name, ": there is no such file");
+  check<DataError>(std::filesystem::exists(path, error), name, ": there is no such file; check the path");
   check<DataError>(!std::filesystem::is_directory(path, error), name, ": is a directory; name one text file");
   std::ifstream file(path, std::ios::binary);
   check<SystemError>(file.is_open(), name, ": cannot be opened; check its permissions");

@@ -149,7 +149,9 @@ bool is_run(const std::string& directory) {
 }
 
 RunFiles read_run(const std::string& directory) {
-  check<DataError>(is_run(directory), directory, ": this is no directory of a run: it lacks run.json or config.yaml");
+  check<DataError>(is_run(directory), directory,
+                   ": this is no directory of a run: it lacks run.json or config.yaml; "
+                   "name one that normlab train wrote");
   RunFiles run{directory, config::load_config<RunConfig>(text(directory, "/config.yaml")).config, {}, {}};
   run.config.resolve();
   const std::string record = text(directory, "/run.json"), metrics = text(directory, "/metrics.jsonl");

@@ -282,7 +282,7 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   config::load(sweep.head, without(tree, {kBase, kGrid, kClaims, kMaps, kCurves, kBefore}), path);
   if (sweep.head.title.empty()) sweep.head.title = sweep.name;
   std::vector<std::int64_t>& list = sweep.head.seeds;
-  if (list.empty()) throw ConfigError(text(path, ": seeds is empty"));
+  if (list.empty()) throw ConfigError(text(path, ": seeds is empty; give one or more, or leave it out"));
   if (seeds)
     for (list.resize(std::min(list.size(), static_cast<std::size_t>(*seeds))); std::ssize(list) < *seeds;)
       list.push_back(list.back() + 1);
@@ -305,6 +305,10 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
     maker.add_all(grid, chosen);
   }
   sweep.points = std::move(maker.points);
+  for (const Claim& claim : sweep.claims)
+    check<ConfigError>(
+        std::ranges::any_of(sweep.points, [&](const Point& point) { return meets(point.settings, claim.where); }), path,
+        ": claim '", claim.claim, "': no point of the sweep meets its `where`; its values are those of the grid");
   sweep.before = std::move(maker.points_before);
   return sweep;
 }

@@ -35,14 +35,15 @@ void ModelConfig::resolve() {
   check<ConfigError>(static_cast<float>(dropout) < 1, "model.dropout: ", dropout, " is 1 in float; give less");
   check<ConfigError>(position != Position::rope || d_model / n_heads % 2 == 0,
                      "model.position: rope needs an even number of channels a head; model.d_model / model.n_heads is ",
-                     d_model / n_heads);
+                     d_model / n_heads, "; change one of them, or take model.position=learned");
   check<ConfigError>(norm != NormKind::group || d_model % norm_groups == 0, "model.norm_groups: ", norm_groups,
                      " does not divide model.d_model, ", d_model, "; each group has d_model / norm_groups channels");
   check<ConfigError>(norm != NormKind::fixed || from,
                      "model.norm: fixed divides by the deviation that a trained model has; name one by model.from");
   check_placement(*this);
   check<ConfigError>(position != Position::sinusoidal || d_model % 2 == 0,
-                     "model.position: sinusoidal needs an even model.d_model, got ", d_model);
+                     "model.position: sinusoidal needs an even model.d_model, got ", d_model,
+                     "; change it, or take model.position=learned");
 }
 
 double ModelConfig::residual_scale() const {

@@ -8,10 +8,11 @@
 
 namespace normlab::inline NORMLAB_REAL {
 
-bool all_finite(const std::vector<Named>& tensors) {
+const Named* find_nonfinite(const std::vector<Named>& tensors) {
   // Squares of floats do not overflow a double; in double, no parameter worth keeping is above 1e154.
-  return std::ranges::all_of(
-      tensors, [](const Named& named) { return std::isfinite(kernels::squared_norm(named.tensor.values())); });
+  const auto found = std::ranges::find_if(
+      tensors, [](const Named& named) { return !std::isfinite(kernels::squared_norm(named.tensor.values())); });
+  return found == tensors.end() ? nullptr : &*found;
 }
 
 Tensor ParameterStore::add_parameter(const std::string& name, Shape shape) {

@@ -151,7 +151,12 @@ void backward(const Tensor& loss) {
 Place::Place(const std::string& path) : outer_(std::exchange(recorder.place, &path)) {}
 Place::~Place() { recorder.place = outer_; }
 
-Watch::Watch(std::function<void(const Seen&)> see) : see_(std::move(see)) { recorder.watch = &see_; }
-Watch::~Watch() { recorder.watch = nullptr; }
+Watch::Watch(std::function<void(const Seen&)> see) : outer_(std::exchange(recorder.watch, &see_)) {
+  see_ = [outer = outer_, inner = std::move(see)](const Seen& seen) {
+    if (outer) (*outer)(seen);
+    inner(seen);
+  };
+}
+Watch::~Watch() { recorder.watch = outer_; }
 
 }  // namespace normlab::inline NORMLAB_REAL

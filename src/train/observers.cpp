@@ -113,24 +113,24 @@ std::vector<std::int64_t> checkpoint_steps(const std::string& directory) {
 }
 
 Checkpointer::Checkpointer(std::string directory, const CheckpointConfig& config, std::int64_t last,
-                           TrainingState& state, std::function<bool(const std::string&)> save)
+                           TrainingState& state, std::function<std::string(const std::string&)> save)
     : directory_(std::move(directory)), config_(config), last_(last), state_(state), save_(std::move(save)) {}
 
 void Checkpointer::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
   state_.step = step.step;
-  bool is_finite = true;
+  std::string bad;
   if (evaluation) {
     state_.last_loss = evaluation->loss;
     if (std::isfinite(evaluation->loss) && (!state_.best_loss || evaluation->loss < *state_.best_loss)) {
       state_.best_loss = evaluation->loss;
-      is_finite = save_(text(directory_, "/best.safetensors"));
+      bad = save_(text(directory_, "/best.safetensors"));
     }
   }
-  if (step.step % config_.every == 0 || step.step == last_ || control.stop) is_finite = save_step(step.step);
-  if (!is_finite)
+  if (step.step % config_.every == 0 || step.step == last_ || control.stop) bad = save_step(step.step);
+  if (!bad.empty())
     control.request(Outcome::nonfinite,
-                    text("update ", step.step, " left parameters that are not finite (its gradient norm was ",
-                         step.grad_norm, ", its learning rate ", step.lr, ")"));
+                    text("update ", step.step, " left parameters that are not finite, first in ", bad,
+                         " (its gradient norm was ", step.grad_norm, ", its learning rate ", step.lr, ")"));
 }
 
 // The state before a step that could not be done is worth having, if no checkpoint has it yet.
@@ -139,12 +139,12 @@ void Checkpointer::on_run_end(const RunReport& report) {
     save_step(report.step);
 }
 
-bool Checkpointer::save_step(std::int64_t step) {
-  if (!save_(text(directory_, '/', checkpoint_name(step)))) return false;
+std::string Checkpointer::save_step(std::int64_t step) {
+  if (std::string bad = save_(text(directory_, '/', checkpoint_name(step))); !bad.empty()) return bad;
   const std::vector<std::int64_t> steps = checkpoint_steps(directory_);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(steps.size()) - config_.keep; ++i)
     std::filesystem::remove(text(directory_, '/', checkpoint_name(steps[static_cast<std::size_t>(i)])));
-  return true;
+  return {};
 }
 
 }  // namespace normlab

@@ -70,12 +70,13 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   TimingLog timing_log(timing, config.log.every);
   DivergenceWatch divergence(model.vocab_size(), state, config.train.stop_on_divergence);
   Checkpointer checkpointer(
-      text(directory, "/checkpoints"), config.checkpoint, last, state, [&](const std::string& path) {
-        if (!all_finite(model.store().parameters())) return false;
+      text(directory, "/checkpoints"), config.checkpoint, last, state, [&](const std::string& path) -> std::string {
+        for (const std::vector<Named>* tensors : {&model.store().parameters(), &model.store().buffers()})
+          if (const Named* bad = find_nonfinite(*tensors)) return bad->name;
         metrics.flush();  // what the checkpoint stands for is on the disk before it
         timing.flush();
         save_checkpoint(path, config, data.tokenizer(), data.facts().hash, state, model, optimizer);
-        return true;
+        return {};
       });
   // Batch statistics, which have running averages, tie the samples of a part together: its gradient is no mean over
   // them.
@@ -128,6 +129,7 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   Optimizer optimizer(config.optimizer, model.store());
 
   const std::string directory = claim_directory(config.run.dir, name, options.force);
+  const RunLock lock(directory);
   config.run.dir = directory;
   write_file(text(directory, "/config.yaml"), config::dump(config));
   terminal.line(start_report(config, data.facts(), model, team));
@@ -175,8 +177,10 @@ void cut_log(const std::string& path, std::int64_t step, Terminal& terminal) {
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {
   const std::string config_path = text(directory, "/config.yaml");
-  check<UserError>(std::filesystem::exists(config_path), directory,
-                   ": --resume takes the directory of a run, and this one holds no config.yaml");
+  check<UserError>(std::filesystem::exists(config_path), directory, ": --resume takes the directory of a run, and ",
+                   std::filesystem::is_directory(directory) ? "this one holds no config.yaml" : "there is none",
+                   "; name one that normlab train wrote");
+  const RunLock lock(directory);
   RunConfig config = load_run_config(config_path, {}).config;
   config::apply_overrides(config, overrides);
   const Checkpoint checkpoint = last_checkpoint(directory);

@@ -1,6 +1,11 @@
 // Claiming a directory, and run.json.
 #include "run_directory.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 
@@ -17,6 +22,8 @@ namespace fs = std::filesystem;
 void make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
+  check<UserError>(error != std::errc::not_a_directory, path.string(),
+                   ": the directory cannot be made below a file; give another run.dir");
   check<SystemError>(!error, path.string(), ": the directory cannot be made: ", error.message(),
                      "; give another run.dir, or run where you may write");
 }
@@ -42,6 +49,7 @@ std::string claim_directory(const std::optional<std::string>& wanted, const std:
     check<UserError>(
         fs::exists(path / "run.json"), path.string(),
         ": --force replaces only the directory of a run, and this one holds no run.json; give another run.dir");
+    const RunLock lock(path.string());
     std::error_code error;
     // What is in it, not itself: it may be the current directory, or a link to another disk.
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
@@ -50,6 +58,17 @@ std::string claim_directory(const std::optional<std::string>& wanted, const std:
   }
   make_directories(path / "checkpoints");
   return path.string();
+}
+
+// A file system without locks is one where nobody is kept out.
+RunLock::RunLock(const std::string& directory) : file_(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  const bool taken = file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (taken) close(file_);
+  check<UserError>(!taken, directory,
+                   ": another process trains in this directory; wait for its end, or end it, or give another run.dir");
+}
+RunLock::~RunLock() {
+  if (file_ >= 0) close(file_);
 }
 
 std::string utc_now() {

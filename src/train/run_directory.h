@@ -14,6 +14,19 @@ namespace normlab {
 // replaced by `force` if it holds a run.json; otherwise UserError.
 std::string claim_directory(const std::optional<std::string>& wanted, const std::string& name, bool force);
 
+// Held while a process trains in a run's directory, and gone with the process, however it ends. UserError when another
+// one holds it.
+class RunLock {
+ public:
+  explicit RunLock(const std::string& directory);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int file_;
+};
+
 // How many threads were asked for and what said so, and how many really ran.
 struct Team {
   int asked = 1, measured = 1;

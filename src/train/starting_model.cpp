@@ -88,6 +88,27 @@ void refuse_other_model(const std::string& path, const ModelConfig& from, const 
                        "; only norms and dropout may differ");
 }
 
+// Its default is what says nothing about the tokenizer.
+void refuse_other_tokenizer(const std::string& path, const DataConfig& from, const DataConfig& to) {
+  check<ConfigError>(to.tokenizer == from.tokenizer || to.tokenizer == DataConfig{}.tokenizer, "model.from: ", path,
+                     " has data.tokenizer ", from.tokenizer, ", which its words belong to, and this configuration ",
+                     to.tokenizer, "; leave data.tokenizer out");
+}
+
+// The model of model.from, after what must be alike was compared.
+Gpt read_start(const RunConfig& config) {
+  const std::string& given = *config.model.from;
+  if (is_hugging_face(given)) {
+    Gpt model = hugging_face_model(given);
+    refuse_other_model(given, model.config(), config.model);
+    return model;
+  }
+  const Checkpoint checkpoint(checkpoint_path(given));
+  refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
+  refuse_other_tokenizer(checkpoint.path(), checkpoint.config().data, config.data);
+  return checkpoint.model();
+}
+
 }  // namespace
 
 std::optional<Tokenizer> starting_tokenizer(const RunConfig& config) {
@@ -100,11 +121,10 @@ Gpt starting_model(const RunConfig& config, const Dataset& data) {
   const std::int64_t vocab_size = data.tokenizer().vocab_size();
   Gpt model(config.model, vocab_size, static_cast<std::uint64_t>(config.seed));
   if (!config.model.from) return model;
-  const std::string& path = *config.model.from;
-  const Gpt from = is_hugging_face(path) ? hugging_face_model(path) : Checkpoint(checkpoint_path(path)).model();
-  refuse_other_model(path, from.config(), config.model);
-  check<ConfigError>(from.vocab_size() == vocab_size, "model.from: ", path, " has a vocabulary of ", from.vocab_size(),
-                     ", and data.tokenizer one of ", vocab_size, "; name the tokenizer it was trained with");
+  const Gpt from = read_start(config);
+  check<ConfigError>(from.vocab_size() == vocab_size, "model.from: ", *config.model.from, " has a vocabulary of ",
+                     from.vocab_size(), ", and data.tokenizer one of ", vocab_size,
+                     "; name the tokenizer it was trained with");
   for (const auto group : {&ParameterStore::parameters, &ParameterStore::buffers})
     for (const Named& to : (model.store().*group)()) {
       const auto found = std::ranges::find((from.store().*group)(), to.name, &Named::name);

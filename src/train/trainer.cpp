@@ -33,12 +33,19 @@ struct NonFiniteFound {
   std::string where;
 };
 
-void stop_at_nonfinite(const Seen& seen) {
-  const auto bad = std::ranges::count_if(seen.values, [](Real value) { return !std::isfinite(value); });
-  if (bad > 0)
-    throw NonFiniteFound{text(seen.forward ? "forward: " : "backward: gradient of an input of ", "op ", seen.op, " in ",
-                              seen.place.empty() ? "the loss" : seen.place, ", tensor ", seen.shape, ", ", bad, " of ",
-                              seen.values.size(), " values")};
+std::string nonfinite_of(In values) {
+  const auto bad = std::ranges::count_if(values, [](Real value) { return !std::isfinite(value); });
+  return bad == 0 ? "" : text(bad, " of ", values.size(), " values");
+}
+
+void stop_at_nonfinite(const Seen& seen, const ParameterStore& store) {
+  const std::string bad = nonfinite_of(seen.values);
+  if (bad.empty()) return;
+  std::string of = "an input";
+  for (const Named& parameter : store.parameters())
+    if (!seen.forward && parameter.tensor.grad().data() == seen.values.data()) of = parameter.name;
+  throw NonFiniteFound{text(seen.forward ? "forward: " : text("backward: gradient of ", of, " of "), "op ", seen.op,
+                            " in ", seen.place.empty() ? "the loss" : seen.place, ", tensor ", seen.shape, ", ", bad)};
 }
 
 }  // namespace
@@ -53,7 +60,7 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
   RunReport report;
   report.step = first;
   RunControl control;
-  double last_grad_norm = 0;
+  std::optional<double> last_grad_norm;
   const auto finish = [&](Outcome outcome, std::string reason) {
     report.outcome = outcome;
     report.reason = std::move(reason);
@@ -137,13 +144,23 @@ double Trainer::forward_backward(std::int64_t step, const Batches& batches, std:
 }
 
 // Replays the step with a look at every op's result.
-std::string Trainer::first_nonfinite(std::int64_t step, const Batches& batches, double last_grad_norm) const {
+std::string Trainer::first_nonfinite(std::int64_t step, const Batches& batches,
+                                     std::optional<double> last_grad_norm) const {
   const std::string first = text("step ", step, ": the first value that is not finite appeared in the ");
-  const std::string before = text("; the gradient norm of the step before was ", last_grad_norm);
+  std::string before;
+  const auto add = [&](const char* what, const std::vector<Named>& tensors) {
+    if (const Named* bad = find_nonfinite(tensors))
+      before += text("; when the step began, ", nonfinite_of(bad->tensor.values()), " of the ", what, " ", bad->name,
+                     " were not finite");
+  };
+  add("parameter", model_.store().parameters());
+  add("running average", model_.store().buffers());
+  if (last_grad_norm) before += text("; the gradient norm of the step before was ", *last_grad_norm);
+  if (step == 1) before += "; no update came before it";
   model_.store().clear_gradients();
   const auto parts = static_cast<std::int64_t>(batches.parts.size()) / config_.train.grad_accumulation;
   for (std::size_t part = 0; part < batches.parts.size(); ++part) try {
-      const Watch watch(stop_at_nonfinite);
+      const Watch watch([&](const Seen& seen) { stop_at_nonfinite(seen, model_.store()); });
       forward_backward(step, batches, part, nullptr);
     } catch (const NonFiniteFound& found) {
       std::vector<std::string> starts;

@@ -15,7 +15,8 @@ struct Named {
   Tensor tensor;
 };
 
-bool all_finite(const std::vector<Named>& tensors);
+// The first of them with a value that is NaN or infinite; null when there is none.
+const Named* find_nonfinite(const std::vector<Named>& tensors);
 
 // Parameters train by gradient, buffers without one (running averages). Both are in the order of their creation.
 class ParameterStore {

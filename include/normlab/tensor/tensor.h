@@ -93,7 +93,8 @@ class Place {
 };
 
 // While it lives, `see` is called with each op's result in the forward, and each gradient it adds to in the backward.
-// For the search of the first non-finite value; `see` may throw to stop the work.
+// For the search of the first non-finite value; `see` may throw to stop the work. Of watches within one another the
+// outer one sees first.
 struct Seen {
   bool forward;
   std::string_view op, place;
@@ -109,6 +110,7 @@ class Watch {
 
  private:
   std::function<void(const Seen&)> see_;
+  std::function<void(const Seen&)>* outer_;
 };
 
 }  // namespace normlab::inline NORMLAB_REAL

@@ -64,21 +64,21 @@ class InterruptWatch : public Observer {
 // observers, since it saves what the others have noted in `state`.
 class Checkpointer : public Observer {
  public:
-  // save(path) writes the checkpoint of this moment, or returns false, without having written, when a parameter is not
-  // finite: then the run ends as `nonfinite`, and the last good checkpoint stays.
+  // save(path) writes the checkpoint of this moment, or returns the name of a tensor that is not finite, without having
+  // written: then the run ends as `nonfinite`, and the last good checkpoint stays.
   Checkpointer(std::string directory, const CheckpointConfig& config, std::int64_t last, TrainingState& state,
-               std::function<bool(const std::string&)> save);
+               std::function<std::string(const std::string&)> save);
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) override;
   void on_run_end(const RunReport& report) override;
 
  private:
-  bool save_step(std::int64_t step);
+  std::string save_step(std::int64_t step);
 
   std::string directory_;
   CheckpointConfig config_;
   std::int64_t last_;
   TrainingState& state_;
-  std::function<bool(const std::string&)> save_;
+  std::function<std::string(const std::string&)> save_;
 };
 
 // Renews the report of a run after evaluations, but for those that come so fast that it would take a share of the run's

@@ -1,6 +1,7 @@
 // The loop. It knows neither files nor terminal: what watches is passed in.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "normlab/data/dataset.h"
@@ -37,7 +38,7 @@ class Trainer {
   Batches draw(std::int64_t step) const;
   // Forward and backward of one of them, added to the gradients in the store; its share of the mean loss.
   double forward_backward(std::int64_t step, const Batches& batches, std::size_t part, Probe* probe) const;
-  std::string first_nonfinite(std::int64_t step, const Batches& batches, double last_grad_norm) const;
+  std::string first_nonfinite(std::int64_t step, const Batches& batches, std::optional<double> last_grad_norm) const;
 
   const RunConfig& config_;
   const Dataset& data_;
