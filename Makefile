@@ -77,7 +77,7 @@ checked = -DNORMLAB_CHECKED_MEMORY
 # What knows of OpenMP's own synchronisation; the runtime itself is not instrumented.
 archer = $(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libarcher.so)))
 valgrind_cpu = $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
-threaded = *thread*,*side by side*,cli: a sweep has results*
+threaded = *thread*,cli: a sweep has results*
 
 tsan:  ## the tests that use threads, under clang's thread sanitizer
 	@$(call need,clang++)
