@@ -41,7 +41,7 @@ test: tests  ## every test but the long ones; installs Catch2 where it is missin
 	@tests/layers_test.sh
 	@$(BUILD)/tests/normlab_tests
 
-torture: tests  ## the long tests, about 8 minutes: kills, full disks, damage, 20,000 steps; SEED=N for the same kills again
+torture: tests  ## the long tests, about a minute: kills, full disks, damage, 20,000 steps; SEED=N for the same kills again
 	@start=$$(date +%s); echo "torture: SEED=$(SEED)"; SEED=$(SEED) $(BUILD)/tests/normlab_tests "[.torture]"; \
 	  code=$$?; echo "torture: SEED=$(SEED), exit code $$code after $$(($$(date +%s) - start)) s"; exit $$code
 
