@@ -3,6 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Options for CMake, such as -DNORMLAB_OPENMP=OFF; the build directory remembers them. CXX=clang++ chooses the compiler.
 CMAKE_FLAGS ?=
+SEED ?= $(shell date +%s)
 
 sources = $(shell find include src tests -name '*.h' -o -name '*.cpp')
 compiler = $(if $(filter default,$(origin CXX)),,$(CXX))
@@ -31,12 +32,18 @@ report-check: program  ## screenshots of reports in a real browser (chromium), w
 	  >/dev/null || [ $$? -eq 1 ]
 	@tests/report_check.sh $(BUILD)/report-check $(BUILD)/report-check/run/report.html $(BUILD)/report-check/sweep/report.html
 
-test:  ## every test; installs Catch2 where it is missing
+tests:
 	@tests/install_catch2.sh $(BUILD)
 	@$(configure) -DNORMLAB_TESTS=ON
 	@$(compile)
+
+test: tests  ## every test but the long ones; installs Catch2 where it is missing
 	@tests/layers_test.sh
 	@$(BUILD)/tests/normlab_tests
+
+torture: tests  ## the long tests, about a minute: kills, full disks, damage, 20,000 steps; SEED=N for the same kills again
+	@start=$$(date +%s); echo "torture: SEED=$(SEED)"; SEED=$(SEED) $(BUILD)/tests/normlab_tests "[.torture]"; \
+	  code=$$?; echo "torture: SEED=$(SEED), exit code $$code after $$(($$(date +%s) - start)) s"; exit $$code
 
 bench: program  ## kernels and training steps, with their share of the machine's peak
 	@$(BUILD)/normlab bench
@@ -65,6 +72,34 @@ sanitize:  ## the tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test BUILD=build-sanitize CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS='-O1 -Wno-maybe-uninitialized' -DNORMLAB_SANITIZE=address,undefined $(CMAKE_FLAGS)"
 
+# Blocks of memory are the system's own there, as under the address sanitizer: each one's ends are seen.
+checked = -DNORMLAB_CHECKED_MEMORY
+# What knows of OpenMP's own synchronisation; the runtime itself is not instrumented.
+archer = $(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libarcher.so)))
+valgrind_cpu = $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
+threaded = *thread*,cli: a sweep has results*
+
+tsan:  ## the tests that use threads, under clang's thread sanitizer
+	@$(call need,clang++)
+	@tests/install_catch2.sh build-tsan
+	@$(MAKE) --no-print-directory tests BUILD=build-tsan CXX=clang++ CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
+	  -DCMAKE_CXX_FLAGS='-O1 $(checked)' -DNORMLAB_SANITIZE=thread $(CMAKE_FLAGS)"
+	@OMP_TOOL_LIBRARIES="$(archer)" TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS" \
+	  setarch -R build-tsan/tests/normlab_tests "$(threaded)"
+
+valgrind:  ## the smallest training run under valgrind, which does not know AVX-512
+	@$(call need,valgrind)
+	@$(MAKE) --no-print-directory program BUILD=build-valgrind CMAKE_FLAGS="-DNORMLAB_NATIVE=OFF \
+	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS='-O1 $(checked) $(valgrind_cpu)' $(CMAKE_FLAGS)"
+	@for threads in 1 3; do \
+	  valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --fair-sched=yes \
+	    build-valgrind/normlab train configs/tiny.yaml data.size=5000 model.n_layers=1 model.d_model=8 model.n_heads=2 \
+	    model.context_length=8 train.batch_size=2 train.steps=4 eval.windows=4 log.sample_tokens=4 log.layers_every=2 \
+	    checkpoint.every=2 train.threads=$$threads run.dir=build-valgrind/run --force >build-valgrind/log 2>&1 \
+	    || { cat build-valgrind/log; exit 1; }; \
+	  echo "valgrind: $$threads thread(s): clean"; \
+	done
+
 clang:  ## the tests, built by clang++
 	@$(MAKE) --no-print-directory test BUILD=build-clang CXX=clang++
 
@@ -75,9 +110,10 @@ readme: program  ## the table of settings in README.md, made anew
 	@cp $(BUILD)/README.md README.md
 
 clean:  ## removes what was built
-	rm -rf $(BUILD) build-sanitize build-clang build-check
+	rm -rf $(BUILD) build-sanitize build-tsan build-valgrind build-clang build-check
 
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program train reproduce report-check test bench bench-torch interop format check layers sanitize clang readme clean help
+.PHONY: program train reproduce report-check tests test torture bench bench-torch interop format check layers sanitize tsan \
+  valgrind clang readme clean help

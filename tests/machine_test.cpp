@@ -46,7 +46,7 @@ InstructionBits bit_of(std::string_view name) {
 
 TEST_CASE("the least of the thread limits holds and is named") {
   const auto limit = [](int affinity, std::optional<double> cores, std::optional<std::string> omp) {
-    const ThreadLimit found = thread_limit({affinity, cores, omp});
+    const ThreadLimit found = thread_limit({affinity, cores, omp, {}});
     return std::to_string(found.count) + ": " + found.source;
   };
   CHECK(limit(8, {}, {}) == "8: 8 cores of the affinity mask");
@@ -56,6 +56,9 @@ TEST_CASE("the least of the thread limits holds and is named") {
   CHECK(limit(8, 6.0, "3") == "3: OMP_NUM_THREADS=3");
   CHECK(limit(8, {}, " 4 ,3,2") == "4: OMP_NUM_THREADS= 4 ,3,2");
   CHECK(limit(2, {}, "64") == "2: 2 cores of the affinity mask");
+  CHECK(thread_limit({8, 6.0, "5", 4}).source == "OMP_THREAD_LIMIT=4");
+  CHECK(thread_limit({8, 6.0, "5", 4}).count == 4);
+  CHECK(thread_limit({8, {}, {}, 2147483647}).count == 8);
   for (const char* nonsense : {"", "0", "-1", "many", "2x"}) CHECK(limit(8, {}, nonsense)[0] == '8');
 }
 

@@ -21,12 +21,14 @@ namespace normlab {
 
 struct Surroundings {
   std::map<std::string, std::string> environment{};  // added to the test's own; OMP_NUM_THREADS is 1 unless given
+  bool bare = false;                                 // no environment but what is given
   std::string directory{};                           // current directory; the test's own when empty
   std::string input{};                               // what standard input holds
   std::vector<int> closed{};                         // descriptors that the program starts without
   std::optional<rlim_t> file_limit{};                // bytes of the largest file that it may write
   bool deaf_output = false;                          // standard output is a pipe that nobody reads
   bool terminal = false;                             // standard error is a terminal
+  std::optional<uid_t> user{};                       // who runs it, where the tests are the superuser's
 };
 
 struct Finished {
@@ -55,6 +57,7 @@ class Process {
         const rlimit limit{*around.file_limit, *around.file_limit};
         setrlimit(RLIMIT_FSIZE, &limit);
       }
+      if (around.user && (setgid(*around.user) != 0 || setuid(*around.user) != 0)) _exit(126);
       if (!around.directory.empty() && chdir(around.directory.c_str()) != 0) _exit(126);
       execve(argv[0], argv.data(), envp.data());
       _exit(127);
@@ -71,6 +74,11 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void send(int signal) const { kill(child_, signal); }
+  pid_t id() const { return child_; }
+  bool has_ended() const {  // and waits to be asked how, by wait()
+    siginfo_t about{};
+    return waitid(P_PID, static_cast<id_t>(child_), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid != 0;
+  }
 
   Finished wait() {
     Finished finished;
@@ -91,7 +99,7 @@ class Process {
   static std::vector<std::string> environment(const Surroundings& around) {
     std::map<std::string, std::string> all = around.environment;  // the first to give a value wins
     all.emplace("OMP_NUM_THREADS", "1");
-    for (char** entry = environ; *entry != nullptr; ++entry) {
+    for (char** entry = environ; !around.bare && *entry != nullptr; ++entry) {
       const std::string whole = *entry;
       all.emplace(whole.substr(0, whole.find('=')), whole.substr(whole.find('=') + 1));
     }

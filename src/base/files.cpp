@@ -118,6 +118,8 @@ class Temporary {
 
 }  // namespace
 
+std::string temporary_name(const std::string& path) { return path + ".normlab-tmp"; }
+
 std::string read_file(const std::string& path) {
   const Descriptor file(path, O_RDONLY);
   struct stat about {};
@@ -150,7 +152,7 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
   }
   // A symbolic link stays one: the file that it points to is replaced.
   const std::string target = exists ? std::filesystem::canonical(path, ignored).string() : path;
-  const std::string temporary_path = target + ".normlab-tmp";
+  const std::string temporary_path = temporary_name(target);
   Descriptor file(temporary_path, O_WRONLY | O_CREAT | O_TRUNC);
   if (file.number() < 0) fail("write", path, errno);
   Temporary temporary(temporary_path);
@@ -167,7 +169,8 @@ void write_file(const std::string& path, std::string_view bytes) { write_file(pa
 void truncate_file(const std::string& path, std::int64_t size) {
   const Descriptor file(path, O_WRONLY);
   struct stat about {};
-  if (file.number() < 0 || ::fstat(file.number(), &about) != 0) fail("read", path, errno);
+  if (file.number() < 0) fail(errno == ENOENT ? "read" : "write", path, errno);
+  if (::fstat(file.number(), &about) != 0) fail("read", path, errno);
   check<DataError>(about.st_size >= size, path, ": holds ", about.st_size, " bytes, but ", size,
                    " were written to it; the file was changed from outside");
   if (::ftruncate(file.number(), size) != 0) fail("write", path, errno);

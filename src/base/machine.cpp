@@ -72,6 +72,8 @@ ThreadLimit thread_limit(const ThreadSources& sources) {
     if (wanted && *wanted > 0 && *wanted < limit.count)
       limit = {static_cast<int>(*wanted), text("OMP_NUM_THREADS=", *sources.omp_num_threads)};
   }
+  if (sources.omp_thread_limit && *sources.omp_thread_limit < limit.count)
+    limit = {*sources.omp_thread_limit, text("OMP_THREAD_LIMIT=", *sources.omp_thread_limit)};
   return limit;
 }
 
@@ -103,6 +105,7 @@ ThreadLimit allowed_threads() {
   sources.affinity = omp_get_num_procs();
   sources.cgroup_cores = cgroup_cores();
   if (const char* value = std::getenv("OMP_NUM_THREADS")) sources.omp_num_threads = value;
+  sources.omp_thread_limit = omp_get_thread_limit();
   return thread_limit(sources);
 #else
   return {1, "a build without OpenMP"};

@@ -16,7 +16,7 @@ int run(const Words& words) {
   const CheckInput input{subject.at(), subject.data.train_batch(1, 0, rows), subject.data.train_batch(2, 0, rows)};
   CheckReport report;
   with_team([&] { report = f64::run_checks(input); });
-  print(words.has("--json") ? json_of(report).indented() + "\n" : text_of(report, subject.config.model));
+  print_result(words.has("--json") ? json_of(report).indented() + "\n" : text_of(report, subject.config.model));
   return report.failed() ? 1 : 0;
 }
 

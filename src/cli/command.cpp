@@ -139,4 +139,11 @@ void print(std::string_view bytes) {
   }
 }
 
+void print_result(std::string_view bytes) {
+  try {
+    print(bytes);
+  } catch (const OutputClosed&) {
+  }
+}
+
 }  // namespace normlab::cli

@@ -67,5 +67,7 @@ std::string help_of(const Command& command);
 // Standard output: throws OutputClosed when its reader has gone, SystemError when the system refuses.
 struct OutputClosed {};
 void print(std::string_view bytes);
+// The same for a command whose exit code is a result too: it stays what it is when the reader has gone.
+void print_result(std::string_view bytes);
 
 }  // namespace normlab::cli

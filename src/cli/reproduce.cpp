@@ -97,9 +97,9 @@ int run(const Words& words) {
     if (result.interrupted) return 128 + watch_signals();
     all_hold = all_hold && result.holds();
     for (const char* part : {"runs", "claims"}) append(document, sweep_document(sweep, result), part, sweep.name);
-    if (!words.has("--json")) print(verdicts(sweep, result, directory) + "\n");
+    if (!words.has("--json")) print_result(verdicts(sweep, result, directory) + "\n");
   }
-  if (words.has("--json")) print(document.indented() + "\n");
+  if (words.has("--json")) print_result(document.indented() + "\n");
   return all_hold ? 0 : 1;
 }
 

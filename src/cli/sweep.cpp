@@ -30,9 +30,9 @@ int run(const Words& words) {
   const SweepResult result = run_in(sweep, directory, words, terminal);
   if (result.interrupted) return 128 + watch_signals();
   if (words.has("--json"))
-    print(sweep_document(sweep, result).indented() + "\n");
+    print_result(sweep_document(sweep, result).indented() + "\n");
   else
-    print(text(sweep_table(sweep, result), "\nreport: ", directory, "/report.html\n"));
+    print_result(text(sweep_table(sweep, result), "\nreport: ", directory, "/report.html\n"));
   return result.holds() ? 0 : 1;
 }
 

@@ -59,7 +59,7 @@ int run(const Words& words) {
   options.watch = curvature_log;
   Terminal terminal = Terminal::standard_error();
   const RunResult result = train(words, options, terminal);
-  print(result.summary);
+  print_result(result.summary);
   const Outcome outcome = result.report.outcome;
   if (outcome == Outcome::nonfinite || outcome == Outcome::diverged)
     terminal.line(text("normlab: ", config::to_string(outcome), ": ", result.report.reason,

@@ -62,12 +62,12 @@ int run(const Words& words) {
     if (words.has("--json"))
       files.push(json_of(file, report));
     else
-      print(line_of(file, width, report));
+      print_result(line_of(file, width, report));
   }
   if (words.has("--json"))
-    print(Json::object({{"files", std::move(files)}}).indented() + "\n");
+    print_result(Json::object({{"files", std::move(files)}}).indented() + "\n");
   else
-    print(text(agree, " agree, ", differ, " differ, ", refused, " refused\n"));
+    print_result(text(agree, " agree, ", differ, " differ, ", refused, " refused\n"));
   return differ > 0 ? 1 : refused > 0 ? 2 : 0;
 }
 

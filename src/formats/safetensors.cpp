@@ -193,7 +193,10 @@ Safetensors Safetensors::read(const std::string& path, Checksum checksum) {
                      "its source again");
     if (digits != file.metadata_.end()) verify_checksum(bytes, header, digits->second);
   } catch (const DataError& error) {
-    throw DataError(place_in_file + error.what());
+    const std::string_view what = error.what();
+    const bool advises = what.find("take ") != std::string_view::npos;
+    // A checkpoint is a file of ours, in which nothing is wrong unless it was damaged.
+    throw DataError(text(place_in_file, what, checksum == Checksum::required && !advises ? kDamaged : ""));
   }
   for (std::size_t i = 0; i < file.tensors_.size(); ++i) file.index_[file.tensors_[i].name] = i;
   return file;

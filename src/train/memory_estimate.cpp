@@ -14,9 +14,9 @@ constexpr double kMega = 1 << 20;
 double kept_by_block(const ModelConfig& model) {
   const double hidden = static_cast<double>(*model.d_ff) / static_cast<double>(model.d_model);
   const NormSlots slots = slots_of(model.placement);
-  const double norms = spec_of(model.norm).reduce == Reduce::nothing
-                           ? 0
-                           : 2.0 * (slots.before_branch + slots.after_branch + slots.after_residual);
+  const NormSpec spec = spec_of(model.norm);
+  const double by_norm = spec.method == Method::identity ? 0 : spec.reduce == Reduce::nothing ? 1 : 2;
+  const double norms = by_norm * (slots.before_branch + slots.after_branch + slots.after_residual);
   const double attention = (model.position == Position::rope ? 6 : 3) + 1;          // q, k, v, turned ones, the result
   const double mlp = (model.activation == MlpActivation::swiglu ? 3 : 2) * hidden;  // up, gate, product; or slope
   // The sums, and the branches' results where they are not added at once, before and after dropout.
@@ -37,14 +37,18 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, c
   const double positions = static_cast<double>(config.statistics_rows() * model.context_length);  // of one pass
   // Where a probe looks, the branches' results stay apart, and some of their gradients.
   const double probed = config.log.layers_every > 0 ? 2.5 : 0;
+  // The gradient noise scale compares each part's gradient with the sum before it.
+  const bool in_parts = config.train.grad_accumulation > 1 || config.statistics_rows() < config.train.batch_size;
+  const bool compares = in_parts && gpt.store().buffers().empty();
+  const double copies = 2 + (compares ? 1 : 0) + (config.log.layers_every > 0 ? 1 : 0);  // LayersLog: before the update
   MemoryEstimate bytes;
-  bytes.parameters = 2 * real * parameter_count;
+  bytes.parameters = copies * real * parameter_count;
   bytes.optimizer = (config.optimizer.name == OptimizerKind::adamw ? 2 : 1) * real * parameter_count;
   bytes.activations = real * positions * channels * (layers * (kept_by_block(model) + probed) + 2);
   const double in_block = real * positions * (static_cast<double>(*model.d_ff) + 3 * channels);
   const double in_head = real * (std::min(positions, 384.0) * vocab_size + channels * (vocab_size + positions));
   bytes.backward = std::max(in_block, in_head);
-  bytes.program = 8 * kMega + 5 * text_bytes;  // a byte and a token of four for each character
+  bytes.program = 9.5 * kMega + 5 * text_bytes;  // a byte and a token of four for each character
   return bytes;
 }
 

@@ -33,6 +33,10 @@ Team assemble_team(const TrainConfig& config, Terminal& terminal) {
   set_threads(team.asked);
   flush_denormals(config.flush_denormals);
   team.measured = measured_threads();
+  if (team.measured < team.asked)
+    terminal.line(
+        text("warning: ", team.measured, " of the ", team.asked, " threads of ", team.source,
+             " run: the system or OpenMP's settings (OMP_THREAD_LIMIT) give no more; the results are the same"));
   return team;
 }
 
@@ -57,7 +61,7 @@ bool is_stuck(const RunReport& report, const TrainingState& state, const DataFac
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
   const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
-  write_run_record(directory, record, std::nullopt);
+  begin_run_files(directory, record);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
   TensorBoardLog tensorboard(directory, state.step, config::dump(config));
   for (LineWriter* lines : {&metrics, &timing}) lines->tell([&](std::string_view line) { tensorboard.add_line(line); });
@@ -131,7 +135,6 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const std::string directory = claim_directory(config.run.dir, name, options.force);
   const RunLock lock(directory);
   config.run.dir = directory;
-  write_file(text(directory, "/config.yaml"), config::dump(config));
   terminal.line(start_report(config, data.facts(), model, team));
   return Run{config, directory, team, data, model, optimizer, {}}.go(options, LineWriter::Start::empty, terminal);
 }
@@ -177,10 +180,18 @@ void cut_log(const std::string& path, std::int64_t step, Terminal& terminal) {
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {
   const std::string config_path = text(directory, "/config.yaml");
-  check<UserError>(std::filesystem::exists(config_path), directory, ": --resume takes the directory of a run, and ",
-                   std::filesystem::is_directory(directory) ? "this one holds no config.yaml" : "there is none",
-                   "; name one that normlab train wrote");
+  check<UserError>(std::filesystem::is_directory(directory), directory,
+                   ": --resume takes the directory of a run, and there is none; name one that normlab train wrote");
+  check<UserError>(std::filesystem::exists(config_path), directory,
+                   ": --resume takes the directory of a run, and this one holds no config.yaml",
+                   std::filesystem::exists(text(directory, "/run.json"))
+                       ? ": the run ended as it began. Start it anew, with --force"
+                       : "; name one that normlab train wrote");
   const RunLock lock(directory);
+  check<UserError>(!checkpoint_steps(text(directory, "/checkpoints")).empty(), directory,
+                   ": there is no checkpoint in ", directory,
+                   "/checkpoints: the run ended before its first. Start it anew: normlab train ", config_path,
+                   " run.dir=", directory, " --force");
   RunConfig config = load_run_config(config_path, {}).config;
   config::apply_overrides(config, overrides);
   const Checkpoint checkpoint = last_checkpoint(directory);
@@ -202,7 +213,6 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   Optimizer optimizer(config.optimizer, model.store());
   checkpoint.restore(optimizer);
 
-  write_file(config_path, config::dump(config));
   cut_log(text(directory, "/metrics.jsonl"), checkpoint.state().step, terminal);
   const std::string timing = text(directory, "/timing.jsonl");
   if (std::filesystem::exists(timing))

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "normlab/base/build_facts.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/config/loader.h"
 #include "normlab/formats/json.h"
 
 namespace normlab {
@@ -26,6 +28,24 @@ void make_directories(const fs::path& path) {
                    ": the directory cannot be made below a file; give another run.dir");
   check<SystemError>(!error, path.string(), ": the directory cannot be made: ", error.message(),
                      "; give another run.dir, or run where you may write");
+}
+
+// Empty, or with no more than a run.json begun.
+bool is_free(const fs::path& path) {
+  if (!fs::is_directory(path)) return false;
+  return std::ranges::all_of(fs::directory_iterator(path), [](const fs::directory_entry& entry) {
+    return entry.path().filename() == temporary_name("run.json");
+  });
+}
+
+// What is in it, not itself: it may be the current directory, or a link to another disk. run.json is the last to go: a
+// directory half emptied is still that of a run.
+void remove_run(const fs::path& path) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+    if (!error && entry.path().filename() != "run.json") fs::remove_all(entry.path(), error);
+  if (!error) fs::remove(path / "run.json", error);
+  check<SystemError>(!error, path.string(), ": the old run cannot be removed: ", error.message());
 }
 
 // Made here, so that of two runs that start at once each has its own.
@@ -44,19 +64,15 @@ fs::path first_free(const std::string& name) {
 
 std::string claim_directory(const std::optional<std::string>& wanted, const std::string& name, bool force) {
   const fs::path path = wanted ? fs::path(*wanted) : first_free(name);
-  if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path))) {
+  if (fs::exists(path) && !is_free(path)) {
     check<UserError>(force, path.string(), ": run.dir exists; give another one, or --force to replace the run in it");
     check<UserError>(
         fs::exists(path / "run.json"), path.string(),
         ": --force replaces only the directory of a run, and this one holds no run.json; give another run.dir");
     const RunLock lock(path.string());
-    std::error_code error;
-    // What is in it, not itself: it may be the current directory, or a link to another disk.
-    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-      if (!error) fs::remove_all(entry.path(), error);
-    check<SystemError>(!error, path.string(), ": the old run cannot be removed: ", error.message());
+    remove_run(path);
   }
-  make_directories(path / "checkpoints");
+  make_directories(path);
   return path.string();
 }
 
@@ -81,6 +97,25 @@ std::string utc_now() {
   return text(static_cast<int>(date.year()), '-', two(static_cast<unsigned>(date.month())), '-',
               two(static_cast<unsigned>(date.day())), 'T', two(time.hours().count()), ':', two(time.minutes().count()),
               ':', two(time.seconds().count()), 'Z');
+}
+
+namespace {
+
+// What a killed process had begun to write.
+void remove_temporary_files(const fs::path& directory) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
+    if (entry.path().string() == temporary_name((directory / entry.path().stem()).string()))
+      fs::remove(entry.path(), error);
+}
+
+}  // namespace
+
+void begin_run_files(const std::string& directory, const RunRecord& record) {
+  write_run_record(directory, record, std::nullopt);
+  make_directories(fs::path(directory) / "checkpoints");
+  for (const fs::path& each : {fs::path(directory), fs::path(directory) / "checkpoints"}) remove_temporary_files(each);
+  write_file(text(directory, "/config.yaml"), config::dump(record.config));
 }
 
 void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report) {

@@ -18,10 +18,11 @@ struct ThreadSources {
   int affinity = 1;                    // processors that it may run on
   std::optional<double> cgroup_cores;  // quota / period of its control group, or of one above it
   std::optional<std::string> omp_num_threads;
+  std::optional<int> omp_thread_limit;  // OMP_THREAD_LIMIT, above which the runtime gives none
 };
 
 // The least of: affinity, the quota rounded up, the first number of OMP_NUM_THREADS ("4,3,2" is 4 in the outermost
-// region, the only one here). What cannot be read as a number above 0 limits nothing.
+// region, the only one here), OMP_THREAD_LIMIT. What cannot be read as a number above 0 limits nothing.
 ThreadLimit thread_limit(const ThreadSources& sources);
 
 // The quota of the calling process, in cores: version 2 (cpu.max) or 1 (cpu.cfs_quota_us, cpu.cfs_period_us). `root`

@@ -162,7 +162,9 @@ inline Lanes lane_by_lane(Lanes x, const F& f) {
 }
 
 inline Lanes abs(Lanes x) { return x < 0 ? -x : x; }
+#if defined(__AVX512F__) || !defined(NORMLAB_DOUBLE)  // otherwise Four is Lanes
 inline Four sqrt(Four x) { return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }
+#endif
 inline Lanes sqrt(Lanes x) {
   return lane_by_lane(x, [](Real value) { return std::sqrt(value); });
 }

@@ -9,7 +9,7 @@ namespace normlab {
 
 // In bytes, at the peak.
 struct MemoryEstimate {
-  double parameters = 0;   // with their gradients
+  double parameters = 0;   // with their gradients, and the copies that figures of the run take
   double optimizer = 0;    // moving averages
   double activations = 0;  // what the forward keeps for the backward, of one pass
   double backward = 0;     // gradients of activations, or the logits of a slice and the head's gradient
