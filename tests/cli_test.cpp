@@ -248,7 +248,7 @@ TEST_CASE("cli: data --parse prints what was read as JSON, or says what is wrong
   const Finished json = run_program({"data", "--parse", shop.write("a.json", "{\"b\": 0x10}")});
   CHECK(json.code == 2);
   CHECK(holds(json.err, "a.json:1:8: expected ',' or '}', found 'x'"));
-  const Finished steered = run_program({"data", "--parse", shop.write("b.yaml", "\"a\": [\"\\e[31m\"\n\"\x7F\"]")});
+  const Finished steered = run_program({"data", "--parse", shop.write("b.yaml", "\"a\": [\"\\e[31m\"\n  \"\x7F\"]")});
   CHECK(steered.code == 2);
   CHECK(holds(steered.err, "\\x7F"));
   CHECK(run_program({"data", "--parse", yaml, "seed=1"}).code == 2);

@@ -187,7 +187,7 @@ TEST_CASE("literal blocks") {
       {"a: |\n  x\n   y\n\n  z\n\n\nb: 1", "{a: \"x\n y\n\nz\n\", b: 1}"},
       {"a: |- # c\n  x\n\n", "{a: \"x\"}"},
       {"a: |+\n  x\n\n\nb: 1", "{a: \"x\n\n\n\", b: 1}"},
-      {"a: |2\n    x\n  y", "{a: \"  x\ny\"}"},
+      {"a: |2\n    x\n  y", "{a: \"  x\ny\n\"}"},
       {"a: |1-\n  x\nb: 2", "{a: \" x\", b: 2}"},
       {"a: |\n\n\n  x\n", "{a: \"\n\nx\n\"}"},
       {"a: |\n\nb: 1", "{a: \"\", b: 1}"},
