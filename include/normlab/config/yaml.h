@@ -39,10 +39,10 @@ struct Yaml {
 
 // The tree of one document; an empty document is a null. Block and flow collections, plain, single- and double-quoted
 // scalars, literal blocks, comments, and so JSON. Anchors, aliases, tags, merge keys, directives, several documents,
-// folded blocks, complex and empty keys, keys without ':', plain text over several lines, tabs in indentation and a value
-// on the line of '---' are refused by name ("... not supported"). What stands within brackets, or in quotes over several
-// lines, is indented deeper than its entry, as YAML asks; the closing bracket need not be.
-// Throws ConfigError "SOURCE:LINE:COLUMN: ...".
+// folded blocks, complex and empty keys, keys without ':', plain text over several lines, tabs in indentation and a
+// value on the line of '---' are refused by name ("... not supported"). What stands within brackets, or in quotes over
+// several lines, is indented deeper than its entry, as YAML asks; the closing bracket need not be. Throws ConfigError
+// "SOURCE:LINE:COLUMN: ...".
 Yaml parse_yaml(std::string_view document, std::string_view source);
 // A value as typed on a command line: a flow collection or quoted text, else all of it as one plain scalar.
 Yaml parse_yaml_value(std::string_view value, std::string_view source);
