@@ -4,6 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Options for CMake, such as -DNORMLAB_OPENMP=OFF; the build directory remembers them. CXX=clang++ chooses the compiler.
 CMAKE_FLAGS ?=
 SEED ?= $(shell date +%s)
+FUZZ_SECONDS ?= 120
 
 sources = $(shell find include src tests -name '*.h' -o -name '*.cpp')
 compiler = $(if $(filter default,$(origin CXX)),,$(CXX))
@@ -103,6 +104,24 @@ valgrind:  ## the smallest training run under valgrind, which does not know AVX-
 clang:  ## the tests, built by clang++
 	@$(MAKE) --no-print-directory test BUILD=build-clang CXX=clang++
 
+fuzz:  ## libFuzzer on every reader of files, FUZZ_SECONDS=120 a target; crashes are kept in build-fuzz/crashes
+	@echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' | \
+	  clang++ -x c++ - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null || \
+	  { echo "clang++ with libFuzzer is missing; install it (Debian: apt-get install clang)" >&2; exit 2; }
+	@$(MAKE) --no-print-directory fuzz-targets BUILD=build-fuzz CXX=clang++ CMAKE_FLAGS="-DNORMLAB_FUZZ=ON \
+	  -DNORMLAB_OPENMP=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS='-O1 -g1' $(CMAKE_FLAGS)"
+	@tests/fuzz/run.sh build-fuzz $(FUZZ_SECONDS)
+
+fuzz-targets:
+	@$(configure)
+	@$(compile) --target fuzz_targets
+
+suites:  ## the readers over yaml-test-suite (branch data) and JSONTestSuite, wherever they lie below DIR=...
+	@[ -n "$(DIR)" ] || { echo "say where the suites lie: make suites DIR=..." >&2; exit 2; }
+	@$(configure)
+	@$(compile) --target normlab_suites
+	@$(BUILD)/normlab_suites "$(DIR)"
+
 readme: program  ## the table of settings in README.md, made anew
 	@$(BUILD)/normlab train --help-table > $(BUILD)/settings.md
 	@awk -v table=$(BUILD)/settings.md '/settings: end/ { while ((getline line < table) > 0) print line; keep = 0 } \
@@ -110,10 +129,10 @@ readme: program  ## the table of settings in README.md, made anew
 	@cp $(BUILD)/README.md README.md
 
 clean:  ## removes what was built
-	rm -rf $(BUILD) build-sanitize build-tsan build-valgrind build-clang build-check
+	rm -rf $(BUILD) build-sanitize build-tsan build-valgrind build-clang build-check build-fuzz
 
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: program train reproduce report-check tests test torture bench bench-torch interop format check layers sanitize tsan \
-  valgrind clang readme clean help
+  valgrind clang fuzz fuzz-targets suites readme clean help

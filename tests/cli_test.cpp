@@ -118,6 +118,25 @@ TEST_CASE("cli: data writes the corpus to the byte, and nothing else where the f
   CHECK(streamed.out == read_file(shop.path("b.txt")));
 }
 
+TEST_CASE("cli: data --parse prints what was read as JSON, or says what is wrong") {
+  const Workshop shop;
+  const std::string yaml = shop.write("a.yaml", "a: [1, x]\nb: 0x10\nc: |\n  t\n");
+  const std::string value = "{\n  \"a\": [1, \"x\"],\n  \"b\": 16,\n  \"c\": \"t\\n\"\n}\n";
+  const Finished read = run_program({"data", "--parse", yaml});
+  CHECK(read.code == 0);
+  CHECK(read.out == value);
+  const Finished piped = run_program({"data", "--parse", "-"}, {.input = read_file(yaml)});
+  CHECK(piped.out == value);
+  // By its name a file is JSON, which has no numbers in hexadecimal.
+  const Finished json = run_program({"data", "--parse", shop.write("a.json", "{\"b\": 0x10}")});
+  CHECK(json.code == 2);
+  CHECK(holds(json.err, "a.json:1:8: expected ',' or '}', found 'x'"));
+  const Finished steered = run_program({"data", "--parse", shop.write("b.yaml", "\"a\": [\"\\e[31m\"\n  \"\x7F\"]")});
+  CHECK(steered.code == 2);
+  CHECK(holds(steered.err, "\\x7F"));
+  CHECK(run_program({"data", "--parse", yaml, "seed=1"}).code == 2);
+}
+
 TEST_CASE("cli: verify says ok, refuses with the key that it does not know, and counts neither for the other") {
   const Workshop shop;
   const std::string files = NORMLAB_SOURCE_DIR "/tests/reference/";

@@ -7,7 +7,7 @@ find include/normlab src -name '*.h' -o -name '*.cpp' | LC_ALL=C sort | xargs aw
 BEGIN {
   may["base"]    = ""
   may["formats"] = "base"
-  may["config"]  = "base"
+  may["config"]  = "base formats"
   may["kernels"] = "base"
   may["tensor"]  = "base kernels"
   may["ops"]     = "base kernels tensor"

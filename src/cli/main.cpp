@@ -70,8 +70,22 @@ int run(const std::string& program, std::vector<std::string> words) {
                        " (normlab --help lists the commands)"));
 }
 
+// A message may quote a file: what would steer the terminal is escaped, and no more is shown than fits a few screens.
+std::string for_terminal(std::string_view message) {
+  constexpr std::size_t kMost = 4000;
+  std::string out;
+  for (const char c : message.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n') || byte == 0x7F)
+      out += text("\\x", "0123456789ABCDEF"[byte / 16], "0123456789ABCDEF"[byte % 16]);
+    else
+      out += c;
+  }
+  return out + (message.size() > kMost ? "..." : "");
+}
+
 int fail(int code, std::string_view message) {
-  const std::string line = text("normlab: ", message, '\n');
+  const std::string line = text("normlab: ", for_terminal(message), '\n');
   [[maybe_unused]] const auto written = std::fwrite(line.data(), 1, line.size(), stderr);
   return code;
 }

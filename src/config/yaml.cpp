@@ -24,6 +24,9 @@ class Parser : YamlScanner {
     if (!to_content()) return root;
     if (at_marker("---")) {
       for (int i = 0; i < 3; ++i) step();
+      skip_blanks();
+      if (!at_break() && !at_comment())
+        fail(place(), "a value on the line of '---' is not supported; start it on the next line");
       end_of_line("the document's start");
       start_document();
       if (!to_content()) return root;
@@ -36,16 +39,17 @@ class Parser : YamlScanner {
 
   // What a command line gives: the whole text is one value.
   Yaml value() {
-    flow_gap();
+    flow_gap(-1);
     Yaml node = flow_node(-1, 0);
-    flow_gap();
+    flow_gap(-1);
     if (!at_end()) fail(place(), "'", rest_of_line(), "' follows the value");
     return node;
   }
 
  private:
   static constexpr std::string_view kLayoutHint =
-      "entries of one mapping or list start in the same column, and plain text does not go on over lines: quote it";
+      "entries of one mapping or list start in the same column; plain text over several lines is not supported: quote "
+      "it";
 
   int indent() const { return place().column - 1; }
   bool at_dash() const { return peek() == '-' && is_gap(peek(1)); }
@@ -89,7 +93,7 @@ class Parser : YamlScanner {
   Yaml entry_value(int column, bool in_mapping, int depth) {
     const bool tab = skip_blanks();
     if (!at_break() && !at_comment()) {
-      if (tab && !in_mapping) fail(place(), "a tab between '-' and its item; use spaces");
+      if (tab && !in_mapping) fail(place(), "tabs between '-' and its item are not supported; use spaces");
       return block_node(column, !in_mapping, depth + 1);
     }
     Yaml absent;
@@ -176,7 +180,7 @@ class Parser : YamlScanner {
     std::map<std::string, int> lines;
     step();
     for (bool more = true; more;) {
-      flow_gap();
+      flow_gap(parent);
       if (peek() == close) break;
       if (at_end()) break;
       if (peek() == ',') fail(place(), "nothing stands before this ','");
@@ -184,7 +188,7 @@ class Parser : YamlScanner {
         flow_pair(node, lines, parent, depth);
       else
         flow_item(node, parent, depth);
-      flow_gap();
+      flow_gap(parent);
       more = peek() == ',';
       if (more) step();
     }
@@ -192,15 +196,22 @@ class Parser : YamlScanner {
     if (at_end()) fail(node.at, "this '", open, "' is never closed by '", close, "'");
     if (peek() != close)
       fail(place(), "',' or '", close, "' is expected for the '", open, "' of line ", node.at.line, ", not '",
-           rest_of_line(), "'");
+           rest_of_line(), "'", over_lines(node));
     step();
     in_flow_ = outer;
     return node;
   }
 
+  // What to add where an entry of brackets is followed by something else, on a line of its own.
+  std::string_view over_lines(const Yaml& node) const {
+    const bool goes_on = !node.children.empty() && !node.children.back().quoted &&
+                         node.children.back().kind == Yaml::Kind::scalar && node.children.back().at.line < place().line;
+    return goes_on ? "; plain text over several lines is not supported: quote it" : "";
+  }
+
   void flow_item(Yaml& node, int parent, int depth) {
     node.children.push_back(flow_node(parent, depth + 1));
-    flow_gap();
+    flow_gap(parent);
     if (peek() == ':')
       fail(node.children.back().at, "a 'key: value' pair within [ ] is not supported; write {key: value}");
   }
@@ -209,10 +220,14 @@ class Parser : YamlScanner {
     if (peek() == '[' || peek() == '{') fail(place(), "complex keys are not supported: a key is text");
     Yaml key = flow_node(parent, depth + 1);
     check_key(key, lines);
-    flow_gap();
-    if (peek() != ':') fail(key.at, "'", excerpt(key.text), "' has no value; write 'key: value', with a space");
+    flow_gap(parent);
+    if (peek() != ':' && place().line > key.at.line && peek() != ',' && peek() != '}')
+      fail(key.at, "plain text over several lines is not supported: quote '", excerpt(key.text), "' and what follows");
+    if (peek() != ':')
+      fail(key.at, "a key without ':' is not supported: '", excerpt(key.text),
+           "' has no value; write 'key: value', with a space");
     step();
-    flow_gap();
+    flow_gap(parent);
     Yaml value;
     value.at = place();
     if (peek() != ',' && peek() != '}' && !at_end()) value = flow_node(parent, depth + 1);

@@ -7,6 +7,10 @@
 #include "normlab/base/utf8.h"
 
 namespace normlab::config {
+namespace {
+constexpr std::string_view kNoTabs = "tabs in the indentation are not supported; use spaces";
+}
+
 YamlScanner::YamlScanner(std::string_view document, std::string_view source) : source_(source) {
   if (document.size() > kMaxYamlBytes)
     fail({1, 1}, "longer than ", kMaxYamlBytes, " bytes, the most that a configuration may have");
@@ -43,6 +47,12 @@ bool YamlScanner::skip_blanks() {
   return tab;
 }
 
+int YamlScanner::skip_spaces() {
+  int count = 0;
+  for (; peek() == ' '; step()) ++count;
+  return count;
+}
+
 void YamlScanner::end_of_line(std::string_view what) {
   skip_blanks();
   if (at_comment())
@@ -67,20 +77,26 @@ bool YamlScanner::to_content() {
       while (!at_break()) step();
     if (at_end()) return false;
     if (peek() != '\n') {
-      if (indented_by_tab) fail(tab, "a tab in the indentation; use spaces");
+      if (indented_by_tab) fail(tab, kNoTabs);
       return true;
     }
     step();
   }
 }
 
-void YamlScanner::flow_gap() {
-  for (;;) {
+void YamlScanner::flow_gap(int parent) {
+  for (bool new_line = false;; new_line = true) {
     refuse_markers();
-    skip_blanks();
+    const int indent = skip_spaces();
+    const bool tab = skip_blanks();
     if (at_comment())
       while (!at_break()) step();
-    if (peek() != '\n') return;
+    if (peek() != '\n') {
+      const bool closes = peek() == ']' || peek() == '}';
+      if (new_line && indent <= parent && !closes && !at_end())
+        fail(place(), tab ? kNoTabs : "what stands within brackets is indented deeper than the entry that they are in");
+      return;
+    }
     step();
   }
 }
@@ -112,7 +128,7 @@ void YamlScanner::refuse_unsupported() const {
         fail(place(), "a '- ' item stands where a value is expected; start a list on a line of its own");
       break;
     case ':':
-      if (is_gap(peek(1))) fail(place(), "no key stands before this ':'");
+      if (is_gap(peek(1))) fail(place(), "empty keys are not supported: no key stands before this ':'");
       break;
     default:
       break;
@@ -145,13 +161,16 @@ Yaml YamlScanner::plain(bool in_flow) {
 // text stands even if it ends in blanks, being escaped.
 void YamlScanner::fold(Yaml& node, std::size_t kept, int parent) {
   while (node.text.size() > kept && is_blank(node.text.back())) node.text.pop_back();
-  int breaks = 0;
+  int breaks = 0, indent = 0;
+  bool tab = false;
   for (; peek() == '\n'; ++breaks) {
     step();
     refuse_markers();
-    skip_blanks();
+    indent = skip_spaces();
+    tab = skip_blanks();
   }
-  if (at_end() || place_.column - 1 <= parent) fail(node.at, "the quoted text that starts here is not closed");
+  if (tab && indent <= parent) fail(place(), kNoTabs);
+  if (at_end() || indent <= parent) fail(node.at, "the quoted text that starts here is not closed");
   node.text += breaks == 1 ? " " : std::string(static_cast<std::size_t>(breaks - 1), '\n');
 }
 
@@ -266,13 +285,12 @@ Yaml YamlScanner::literal(int parent) {
     while (peek(spaces) == ' ' && static_cast<int>(spaces) < indent) ++spaces;
     const char first = peek(spaces);
     const bool blank = first == '\n' || (first == '\0' && at_ + spaces == text_.size());
+    if (static_cast<int>(spaces) < indent && first == '\t') fail(place(), kNoTabs);
     if (static_cast<int>(spaces) < indent && !blank) break;
     for (; spaces > 0; --spaces) step();
     for (; !at_break(); step()) node.text += peek();
-    if (!at_end()) {
-      node.text += '\n';
-      step();
-    }
+    node.text += '\n';  // also where the document ends without one
+    if (!at_end()) step();
   }
   const std::size_t last = node.text.find_last_not_of('\n');
   const std::size_t content = last == std::string::npos ? 0 : last + 1;

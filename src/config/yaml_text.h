@@ -34,9 +34,10 @@ class YamlScanner {
   void step();                       // the only thing that moves the cursor forward
 
   bool skip_blanks();                       // whether there was a tab
+  int skip_spaces();                        // how many
   void end_of_line(std::string_view what);  // nothing but a comment may follow `what`
   bool to_content();                        // in block context; false at the end of the document
-  void flow_gap();                          // white space, line breaks and comments within brackets
+  void flow_gap(int parent);                // white space, line breaks and comments within brackets
   void start_document() { in_document_ = true, refuse_markers(); }  // from here on, '---' would start another one
   void refuse_unsupported() const;                                  // what YAML has and this subset has not
 

@@ -21,8 +21,6 @@ Class class_of(char c) {
   return c >= '0' && c <= '9' ? Class::digit : Class::mark;
 }
 
-constexpr std::size_t kLongestToken = std::size_t{1} << 24;
-
 }  // namespace
 
 std::size_t pre_token_length(std::string_view text) {
@@ -45,13 +43,16 @@ BytePairs::BytePairs() {
 BytePairs::BytePairs(const std::vector<Merge>& merges) : BytePairs() {
   std::map<std::string, std::int32_t> known;
   for (std::int32_t byte = 0; byte < 256; ++byte) known[tokens_[static_cast<std::size_t>(byte)]] = byte;
+  std::size_t bytes = 0;
   for (const Merge& pair : merges) {
     const auto rank = static_cast<std::int32_t>(merges_.size());
     for (const std::int32_t id : pair)
       check<DataError>(id >= 0 && id < vocab_size(), "merge ", rank, " joins token ", id, ", and there are ",
                        vocab_size(), " tokens before it");
     std::string joined = bytes_of(pair[0]) + bytes_of(pair[1]);
-    check<DataError>(joined.size() <= kLongestToken, "merge ", rank, " makes a token of ", joined.size(), " bytes");
+    bytes += joined.size();
+    check<DataError>(bytes <= kMaxTokenBytes, "merge ", rank, " makes a token of ", joined.size(),
+                     " bytes, and all tokens together may have ", kMaxTokenBytes);
     const auto [place, is_new] = known.emplace(joined, static_cast<std::int32_t>(tokens_.size()));
     if (is_new) tokens_.push_back(std::move(joined));
     merges_.push_back(pair);

@@ -11,7 +11,12 @@ class JsonReader {
   JsonReader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
   Json document() {
+    if (text_.size() > kMaxJsonBytes)
+      fail(0, "longer than ", kMaxJsonBytes, " bytes, the most that a document may have");
     if (text_.starts_with("\xEF\xBB\xBF")) fail(0, "starts with a byte order mark; save the file as UTF-8 without one");
+    if (text_.size() > 1 &&
+        (text_[0] == '\0' || text_[1] == '\0' || text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")))
+      fail(0, "is in UTF-16 or UTF-32, which are not supported; save the file as UTF-8");
     Json json = value(0);
     skip_space();
     if (at_ < text_.size()) fail(at_, "expected the end of the document, found ", found());
@@ -19,8 +24,6 @@ class JsonReader {
   }
 
  private:
-  static constexpr int kMaxDepth = 128;
-
   template <class... Parts>
   [[noreturn]] void fail(std::size_t place, const Parts&... parts) const {
     const std::string_view before = text_.substr(0, place);
@@ -52,8 +55,9 @@ class JsonReader {
 
   Json value(int depth) {
     skip_space();
-    if (depth == kMaxDepth && (peek() == '[' || peek() == '{'))
-      fail(at_, "more than ", kMaxDepth, " levels of arrays and objects");
+    if (++values_ > kMaxJsonValues) fail(at_, "more than ", kMaxJsonValues, " values");
+    if (depth == kMaxJsonDepth && (peek() == '[' || peek() == '{'))
+      fail(at_, "more than ", kMaxJsonDepth, " levels of arrays and objects");
     switch (peek()) {
       case '{':
         return object(depth);
@@ -202,7 +206,7 @@ class JsonReader {
   }
 
   std::string_view text_, name_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, values_ = 0;
 };
 
 Json parse_json(std::string_view text, std::string_view name) { return JsonReader(text, name).document(); }

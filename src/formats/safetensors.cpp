@@ -15,7 +15,6 @@
 namespace normlab {
 namespace {
 
-constexpr std::uint64_t kMaxHeader = 100'000'000;  // the reference reader's cap
 constexpr std::string_view kMetadata = "__metadata__", kChecksum = "crc32c", kNoDigits = "00000000";
 constexpr std::string_view kDamaged = "; the file is damaged or was cut short: take it from its source again";
 
@@ -84,8 +83,9 @@ std::string_view header_of(std::string_view file) {
   check<DataError>(file.size() >= 8, "has ", file.size(), " bytes, and safetensors have at least 10", kDamaged);
   std::uint64_t length;
   std::memcpy(&length, file.data(), 8);
-  check<DataError>(length <= kMaxHeader, "the first 8 bytes say that the header has ", std::to_string(length),
-                   " bytes, and at most ", kMaxHeader, " are allowed; is this a safetensors file?");
+  check<DataError>(length <= kMaxSafetensorsHeader, "the first 8 bytes say that the header has ",
+                   std::to_string(length), " bytes, and at most ", kMaxSafetensorsHeader,
+                   " are allowed; is this a safetensors file?");
   check<DataError>(length <= file.size() - 8, "the header should have ", length, " bytes, but only ", file.size() - 8,
                    " follow", kDamaged);
   return file.substr(8, static_cast<std::size_t>(length));
@@ -139,7 +139,8 @@ std::string header_bytes(const Metadata& metadata, std::span<const StoredTensor>
   std::string json = Json::object(std::move(header)).line();
   json.append((8 - json.size() % 8) % 8, ' ');  // the data begin at a multiple of 8
   const std::uint64_t length = json.size();
-  check(length <= kMaxHeader, "safetensors: a header of ", length, " bytes, and at most ", kMaxHeader, " are allowed");
+  check(length <= kMaxSafetensorsHeader, "safetensors: a header of ", length, " bytes, and at most ",
+        kMaxSafetensorsHeader, " are allowed");
   std::string bytes(8, '\0');
   std::memcpy(bytes.data(), &length, 8);
   return bytes + json;
@@ -169,9 +170,13 @@ void write(const std::string& path, const Metadata& metadata, std::vector<Stored
 }  // namespace
 
 Safetensors Safetensors::read(const std::string& path, Checksum checksum) {
+  return parse(read_file(path), path, checksum);
+}
+
+Safetensors Safetensors::parse(std::string content, const std::string& path, Checksum checksum) {
   Safetensors file;
   file.path_ = path;
-  file.bytes_ = std::make_shared<const std::string>(read_file(path));
+  file.bytes_ = std::make_shared<const std::string>(std::move(content));
   const std::string_view bytes = *file.bytes_;
   std::string place_in_file = text(path, ": ");
   try {

@@ -41,6 +41,9 @@ TrainingState state_of(const Safetensors& file) {
   const auto step = parse_int(file.metadata_at("step"));
   check<DataError>(step.has_value(), file.path(), ": the metadata's step '", file.metadata_at("step"),
                    "' is no number; the file is no checkpoint");
+  const std::int64_t diverging_steps = json.at("diverging_steps").integer();
+  check<DataError>(*step >= 0 && diverging_steps >= 0, file.path(), ": the metadata counts ", *step,
+                   " steps, of which ", diverging_steps, " diverge; the file is no checkpoint");
   const auto average = [&](const char* name) {  // 0 in checkpoints from before they were kept
     const Json* value = json.find(name);
     return value ? value->real() : 0;
@@ -48,9 +51,22 @@ TrainingState state_of(const Safetensors& file) {
   return {*step,
           optional_real("best_loss"),
           optional_real("last_loss"),
-          json.at("diverging_steps").integer(),
+          diverging_steps,
           json.at("diverged").boolean(),
           {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")}};
+}
+
+// A model is not built before the file is known to hold its matrices: a small file may not ask for much memory.
+void refuse_larger_model(const ModelConfig& model, std::int64_t vocab_size, const Safetensors& file) {
+  const auto d = static_cast<double>(model.d_model), d_ff = static_cast<double>(*model.d_ff);
+  const double rows = static_cast<double>(vocab_size) +
+                      (model.position == Position::learned ? static_cast<double>(model.context_length) : 0);
+  const double needed = rows * d + static_cast<double>(model.n_layers) * (4 * d * d + 2 * d * d_ff);
+  double held = 0;
+  for (const StoredTensor& tensor : file.tensors())
+    held += static_cast<double>(tensor.bytes.size()) / static_cast<double>(byte_size(tensor.dtype));
+  check<DataError>(needed <= held, file.path(), ": its configuration is that of a model of ", needed,
+                   " numbers or more, and the file holds ", held, "; the file belongs to another configuration");
 }
 
 }  // namespace
@@ -77,13 +93,16 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
                     std::move(tensors));
 }
 
-Checkpoint::Checkpoint(const std::string& path)
-    : file_(Safetensors::read(path, Checksum::required)),
+Checkpoint::Checkpoint(const std::string& path) : Checkpoint(Safetensors::read(path, Checksum::required)) {}
+
+Checkpoint::Checkpoint(Safetensors file)
+    : file_(std::move(file)),
       config_(config_of(file_)),
       tokenizer_(Tokenizer::load(file_.metadata_at("tokenizer"))),
       state_(state_of(file_)) {}
 
 Gpt Checkpoint::model() const {
+  refuse_larger_model(config_.model, tokenizer_.vocab_size(), file_);
   Gpt model(config_.model, tokenizer_.vocab_size(), static_cast<std::uint64_t>(config_.seed));
   load_tensors(model.store().parameters(), file_);
   load_tensors(model.store().buffers(), file_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "normlab/base/memory.h"
@@ -142,6 +143,7 @@ void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
 
 KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path) {
   KeptLines kept;
+  std::map<std::string, std::int64_t> last_steps;  // by kind
   std::size_t begin = 0;
   for (int line_number = 1; begin < jsonl.size(); ++line_number) {
     const std::size_t end = jsonl.find('\n', begin);
@@ -150,11 +152,17 @@ KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::strin
     const Json line = parse_json(jsonl.substr(begin, end - begin), place);
     const Json* at = line.is_object() ? line.find("step") : nullptr;
     const Json* kind = line.is_object() ? line.find("kind") : nullptr;
-    check<DataError>(at && at->is_number() && (!kind || kind->is_string()), place,
+    const auto number = at && at->is_number() ? parse_int(at->line()) : std::nullopt;
+    check<DataError>(number && *number >= 0 && (!kind || kind->is_string()), place,
                      ": a line of a log is an object with a step; delete this line, or the file, to go on without it");
-    const bool by_next_update = kind && (kind->string() == "layers" || kind->string() == "curvature");
-    if (at->integer() > step || (by_next_update && at->integer() == step)) break;
-    kept.train_steps += kind && kind->string() == "train";
+    const std::string kind_name = kind ? kind->string() : "";
+    const auto [last, is_new] = last_steps.try_emplace(kind_name, *number);
+    check<DataError>(is_new || last->second < *number, place, ": step ", *number, " stands behind step ", last->second,
+                     ", and a log has each step once; delete this line, or the file, to go on without it");
+    last->second = *number;
+    const bool by_next_update = kind && (kind_name == "layers" || kind_name == "curvature");
+    if (*number > step || (by_next_update && *number == step)) break;
+    kept.train_steps += kind_name == "train";
     begin = end + 1;
     kept.bytes = static_cast<std::int64_t>(begin);
   }

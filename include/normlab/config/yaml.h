@@ -8,6 +8,10 @@
 #include <string_view>
 #include <vector>
 
+namespace normlab {
+class Json;
+}
+
 namespace normlab::config {
 
 inline constexpr int kMaxYamlDepth = 64;                            // collections within one another
@@ -35,8 +39,10 @@ struct Yaml {
 
 // The tree of one document; an empty document is a null. Block and flow collections, plain, single- and double-quoted
 // scalars, literal blocks, comments, and so JSON. Anchors, aliases, tags, merge keys, directives, several documents,
-// folded blocks, complex keys, plain text over several lines and tabs in indentation are refused by name.
-// Throws ConfigError "SOURCE:LINE:COLUMN: ...".
+// folded blocks, complex and empty keys, keys without ':', plain text over several lines, tabs in indentation and a
+// value on the line of '---' are refused by name ("... not supported"). What stands within brackets, or in quotes over
+// several lines, is indented deeper than its entry, as YAML asks; the closing bracket need not be. Throws ConfigError
+// "SOURCE:LINE:COLUMN: ...".
 Yaml parse_yaml(std::string_view document, std::string_view source);
 // A value as typed on a command line: a flow collection or quoted text, else all of it as one plain scalar.
 Yaml parse_yaml_value(std::string_view value, std::string_view source);
@@ -51,6 +57,10 @@ bool core_null(std::string_view text);
 std::optional<bool> core_bool(std::string_view text);
 std::optional<std::int64_t> core_int(std::string_view text);  // nothing beyond 64 bits, too
 std::optional<double> core_float(std::string_view text);      // integers too; nothing beyond the range of a double
+
+// The tree as JSON, plain scalars as what the core schema makes of them. JSON has no numbers that are not finite, so
+// these are texts, as written.
+Json json_of(const Yaml& node);
 
 // The text as a YAML scalar that every reader, also one of YAML 1.1, takes for this text: quoted where needed.
 std::string yaml_text(std::string_view text);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,6 +22,8 @@ inline constexpr std::string_view kPreTokenPattern =
     R"(\n| ?[^\x00-@\[-`{-\x7F]+| ?[0-9]+| ?[\x00-\x08\x0E-\x1F!-/:-@\[-`{-\x7F]+)"
     R"(|[\t\x0B\f\r ]+(?![^\t-\r ])|[\t\x0B\f\r ]+)";
 
+inline constexpr std::size_t kMaxTokenBytes = std::size_t{1} << 26;  // of all tokens of a vocabulary together
+
 // The length in bytes of the pre-token that a text (not empty) begins with.
 std::size_t pre_token_length(std::string_view text);
 
@@ -33,8 +36,8 @@ class BytePairs {
   // id, unless a token of these bytes is there already. ConfigError when no pair occurs twice before there are
   // `vocab_size` tokens.
   static BytePairs train(std::span<const std::string_view> texts, std::int64_t vocab_size);
-  // DataError for a merge of tokens that its predecessors do not make, a merge that is there twice, and tokens of more
-  // than 16 MB.
+  // DataError for a merge of tokens that its predecessors do not make, a merge that is there twice, and tokens that
+  // have more than kMaxTokenBytes together: a few dozen merges could make as many gigabytes.
   explicit BytePairs(const std::vector<Merge>& merges);
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(tokens_.size()); }

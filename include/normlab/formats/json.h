@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -14,6 +15,11 @@
 #include "normlab/base/check.h"
 
 namespace normlab {
+
+// What a document may have at most: a value takes some 50 bytes of memory, so a small file cannot ask for much more.
+inline constexpr int kMaxJsonDepth = 128;                            // arrays and objects within one another
+inline constexpr std::size_t kMaxJsonBytes = std::size_t{1} << 27;   // of text
+inline constexpr std::size_t kMaxJsonValues = std::size_t{1} << 23;  // counted wherever they stand
 
 // A name and its value. A template, because Json is incomplete where it is first named.
 template <class Value>
@@ -103,7 +109,7 @@ class Json {
 };
 
 // Reads one document. DataError "NAME:LINE:COLUMN: ..." (columns in characters) for anything that RFC 8259 does not
-// allow, a repeated name, text that is not UTF-8, a lone surrogate, and more than 128 levels.
+// allow, a repeated name, text that is not UTF-8, a lone surrogate, and whatever is over a limit above.
 Json parse_json(std::string_view text, std::string_view name);
 
 }  // namespace normlab

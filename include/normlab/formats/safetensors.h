@@ -14,6 +14,8 @@
 
 namespace normlab {
 
+inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;  // bytes: the reference reader's cap
+
 // The element types, in the order in which the format sorts tensors. What has no whole bytes (F4, F6) is refused.
 enum class Dtype {
   BOOL,
@@ -74,6 +76,8 @@ class Safetensors {
  public:
   // DataError with the file's name, what is wrong, and what to do; UserError and SystemError of read_file.
   static Safetensors read(const std::string& path, Checksum checksum = Checksum::if_present);
+  // The same of a file's bytes; `path` is what messages call them.
+  static Safetensors parse(std::string bytes, const std::string& path, Checksum checksum = Checksum::if_present);
 
   const std::string& path() const { return path_; }
   const Metadata& metadata() const { return metadata_; }                 // "crc32c" included

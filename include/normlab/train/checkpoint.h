@@ -33,6 +33,7 @@ class Checkpoint {
  public:
   // DataError when the file is not a checkpoint of ours, is damaged, or is not there.
   explicit Checkpoint(const std::string& path);
+  explicit Checkpoint(Safetensors file);
 
   // Resolved. run.*, train.threads, log.* and checkpoint.* are not in the file and have their defaults.
   const RunConfig& config() const { return config_; }
@@ -41,7 +42,7 @@ class Checkpoint {
   const TrainingState& state() const { return state_; }
   const std::string& path() const { return file_.path(); }
 
-  // A model with the file's parameters and buffers.
+  // A model with the file's parameters and buffers; DataError when they are not those of its configuration.
   Gpt model() const;
   void restore(const Optimizer& optimizer) const { load_tensors(optimizer.state(), file_); }
 

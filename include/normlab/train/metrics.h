@@ -70,7 +70,7 @@ class TimingLog : public Observer {
 
 // The lines at the start of a log that a run resumed from `step` keeps: what an unbroken run had written by then.
 // `layers` and `curvature` lines of the step itself are written by the update that follows, so they go. DataError, with
-// path and line, for a line that is no line of such a log.
+// path and line, for a line that is no line of such a log, and for steps of one kind that do not rise.
 struct KeptLines {
   std::int64_t bytes = 0;
   std::int64_t train_steps = 0;  // how many `train` lines are among them
