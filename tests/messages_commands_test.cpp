@@ -61,7 +61,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
           {{"sample", "@/none"}, "cannot read @/none: there is no such file; check the path"},
           {{"sample", "@/tiny.yaml"},
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "
-           "this a safetensors file?"},
+           "this a safetensors file? If so, it is damaged: take it from its source again"},
           {{"sample", "@/run", "--prompt"}, "sample: --prompt needs its TEXT behind it"},
           {{"sample", "@/run", "--promt", "a"},
            "sample: there is no option --promt; did you mean --prompt? (normlab sample --help lists them)"},
@@ -159,10 +159,10 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
           {{"export", "@/tiny.yaml", "--to", "csv", "@/x.csv"}, "@/tiny.yaml:1:1:1: expected a value, found 'd'"},
           {{"data"},
            "data: a corpus and a file are expected; usage: normlab data NAME FILE [seed=N] [data.size=N] "
-           "[data.order=N]"},
+           "[data.order=N] | --parse FILE"},
           {{"data", "tales"},
            "data: a corpus and a file are expected; usage: normlab data NAME FILE [seed=N] [data.size=N] "
-           "[data.order=N]"},
+           "[data.order=N] | --parse FILE"},
           {{"data", "tails", "@/x.txt"},
            "'tails' is not one of the built-in corpora tales markov copy brackets; did you mean 'tales'?"},
           {{"data", "tales", "@/none/x.txt"},

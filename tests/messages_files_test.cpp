@@ -60,7 +60,7 @@ TEST_CASE("messages: a configuration file that is wrong is told with line and co
       {"optimizer:\n  lr: \"1e-4\"\n",
        "@/c.yaml:2:7: optimizer.lr: wants a number, not the quoted \"1e-4\"; drop the quotes"},
       {"model:\n  bias: off\n", "@/c.yaml:2:9: model.bias: wants true or false, not 'off'; write false"},
-      {"model:\n\tbias: true\n", "@/c.yaml:2:1: a tab in the indentation; use spaces"},
+      {"model:\n\tbias: true\n", "@/c.yaml:2:1: tabs in the indentation are not supported; use spaces"},
       {"model: rms\n", "@/c.yaml:1:8: model: a section takes keys (such as model.KEY), not 'rms'"},
       {"- model\n", "@/c.yaml:1:1: a configuration takes keys ('key: value'), not a list"},
       {"model:\n  - norm\n", "@/c.yaml:2:3: model: a section takes keys (such as model.KEY), not a list"},
@@ -76,7 +76,7 @@ TEST_CASE("messages: a configuration file that is wrong is told with line and co
       {"model:\n  norm:rms\n", "@/c.yaml:2:3: model: a section takes keys (such as model.KEY), not 'norm:rms'"},
       {"model:\n  norm: rms\n bias: true\n",
        "@/c.yaml:3:2: 'bias: true' stands in column 2, where column 1 is expected; entries of one mapping or list "
-       "start in the same column, and plain text does not go on over lines: quote it"},
+       "start in the same column; plain text over several lines is not supported: quote it"},
       {"optimizer:\n  grad_clip: -1\n", "@/c.yaml:2:14: optimizer.grad_clip: -1 is out of range; it takes at least 0"},
       {"model:\n  n_heads: 3\n  d_model: 16\n",
        "model.n_heads: 3 does not divide model.d_model, 16; each head has d_model / n_heads channels"},
@@ -111,7 +111,7 @@ TEST_CASE("messages: runs and checkpoints") {
            "@/tiny.yaml: --force replaces only the directory of a run, and this one holds no run.json; give another "
            "run.dir"},
           {{"train", "@/tiny.yaml", "run.dir=@/tiny.yaml/x"},
-           "@/tiny.yaml/x/checkpoints: the directory cannot be made below a file; give another run.dir"},
+           "@/tiny.yaml/x: the directory cannot be made below a file; give another run.dir"},
           {{"train", "--resume", "@/run", "model.norm=rms"},
            "--resume: model.norm cannot change from layer to rms; only train.steps, train.threads, log.*, eval.* and "
            "checkpoint.* can. Start a new run instead"},
@@ -135,8 +135,8 @@ TEST_CASE("messages: runs and checkpoints") {
           {{"train", "--resume", "@/run", "train.stepz=3"},
            "command line: the section train has no key 'stepz'; did you mean 'steps'?"},
           {{"train", "--resume", "@/begun"},
-           "@/begun: there is no checkpoint in @/begun/checkpoints; name a checkpoint file, or a run directory that "
-           "has one"},
+           "@/begun: there is no checkpoint in @/begun/checkpoints: the run ended before its first. Start it anew: "
+           "normlab train @/begun/config.yaml run.dir=@/begun --force"},
           {{"train", "--resume", "@/cut"},
            "@/cut/checkpoints/step-000005.safetensors: <> ends at byte <> of the data, which has <>; the file is "
            "damaged or was cut short: take it from its source again"},
@@ -154,7 +154,7 @@ TEST_CASE("messages: runs and checkpoints") {
            "has one"},
           {{"sample", "@/papers/thesis.txt"},
            "@/papers/thesis.txt: the first 8 bytes say that the header has <> bytes, and at most 100000000 are "
-           "allowed; is this a safetensors file?"},
+           "allowed; is this a safetensors file? If so, it is damaged: take it from its source again"},
           {{"eval", "@/cut/checkpoints/step-000005.safetensors"},
            "@/cut/checkpoints/step-000005.safetensors: <> ends at byte <> of the data, which has <>; the file is "
            "damaged or was cut short: take it from its source again"},
@@ -167,7 +167,7 @@ TEST_CASE("messages: runs and checkpoints") {
           {{"verify", "@/none.safetensors"}, "cannot read @/none.safetensors: there is no such file; check the path"},
           {{"verify", "@/tiny.yaml"},
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "
-           "this a safetensors file?"},
+           "this a safetensors file? If so, it is damaged: take it from its source again"},
           {{"eval", "@/run", "--data", "@/greek.txt"},
            "'@/greek.txt': character '\xCE\xA9' (U+03A9) at position 2 (byte 2) is not among the 52 characters of the "
            "vocabulary; leave it out, or train with data.tokenizer=byte or bpe"},

@@ -232,7 +232,7 @@ TEST_CASE("messages: settings that do not go together, with each other or with t
           {{"model.from=@/none"}, "cannot read @/none: there is no such file; check the path"},
           {{"model.from=@/tiny.yaml"},
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "
-           "this a safetensors file?"},
+           "this a safetensors file? If so, it is damaged: take it from its source again"},
           {{"model.from=@/run", "model.d_model=32"},
            "model.from: @/run/checkpoints/step-000005.safetensors has model.d_model 16, and this configuration 32; "
            "only norms and dropout may differ"},

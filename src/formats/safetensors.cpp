@@ -85,7 +85,7 @@ std::string_view header_of(std::string_view file) {
   std::memcpy(&length, file.data(), 8);
   check<DataError>(length <= kMaxSafetensorsHeader, "the first 8 bytes say that the header has ",
                    std::to_string(length), " bytes, and at most ", kMaxSafetensorsHeader,
-                   " are allowed; is this a safetensors file?");
+                   " are allowed; is this a safetensors file? If so, it is damaged: take it from its source again");
   check<DataError>(length <= file.size() - 8, "the header should have ", length, " bytes, but only ", file.size() - 8,
                    " follow", kDamaged);
   return file.substr(8, static_cast<std::size_t>(length));
