@@ -40,7 +40,7 @@ class Killer {
         ++counts_.finished;
         begun_ = false;
       } else {
-        examine(done);
+        examine(done, at);
       }
     }
     return counts_;
@@ -63,7 +63,7 @@ class Killer {
     process.send(signal_);
   }
 
-  void examine(const Finished& done) {
+  void examine(const Finished& done, std::int64_t at) {
     ++counts_.kills;
     counts_.while_writing += half_written(shop_.path("run")) > 0;
     const std::int64_t step = newest_step(shop_, "run");
@@ -71,7 +71,8 @@ class Killer {
     if (signal_ == SIGKILL) {
       REQUIRE(done.code == -SIGKILL);
     } else if (done.code == -signal_) {  // before the program watches for it
-      REQUIRE_FALSE(shop_.exists("run/run.json"));
+      CHECK(step == at);
+      CHECK(shop_.exists("run/run.json") == (at > 0));
     } else {
       REQUIRE(done.code == 128 + signal_);
       CHECK(shop_.record("run").at("outcome").string() == "interrupted");

@@ -42,12 +42,11 @@ double told_mb(const Finished& done) {
 TEST_CASE("torture: 20000 steps of a small model take no more memory than 50, and the files that were computed",
           "[.torture]") {
   const Workshop shop;
-  // Without report.html, whose writing reads the whole log at once.
   // One layer, d_model 4, d_ff 16, T 8, learned positions, tied head: the smallest that has every kind of tensor.
-  const Strings settings{"log.report=false",       "model.d_model=4",      "model.n_heads=1",
-                         "model.context_length=8", "train.batch_size=1",   "train.steps=20000",
-                         "eval.every=1000",        "eval.windows=4",       "log.every=50",
-                         "log.layers_every=1000",  "checkpoint.every=500", "checkpoint.keep=3"};
+  const Strings settings{"model.d_model=4",      "model.n_heads=1",   "model.context_length=8",
+                         "train.batch_size=1",   "train.steps=20000", "eval.every=1000",
+                         "eval.windows=4",       "log.every=50",      "log.layers_every=1000",
+                         "checkpoint.every=500", "checkpoint.keep=3"};
   Process process(shop.training("run", settings));
   while (timing_lines(shop).empty() && !process.has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const double at_50 = resident_mb(process.id());

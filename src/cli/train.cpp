@@ -54,7 +54,7 @@ int run(const Words& words) {
   options.stop_at = words.integer("--stop-at", 1);
   options.force = words.has("--force");
   options.interrupted = &watch_signals();
-  options.report = write_run_report;
+  options.report = [](const std::string& directory) { write_run_report_apart(own_path(), directory); };
   options.program = words.program;
   options.watch = curvature_log;
   Terminal terminal = Terminal::standard_error();

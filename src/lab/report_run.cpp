@@ -1,9 +1,13 @@
 // The page of one run, or of several beside one another.
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <set>
 
+#include "child.h"
 #include "normlab/base/files.h"
 #include "report_page.h"
 
@@ -161,6 +165,14 @@ std::string run_page(std::span<const RunFiles> runs) {
 void write_run_report(const std::string& directory) {
   const std::vector<RunFiles> runs{read_run(directory)};
   write_file(text(directory, "/report.html"), run_page(runs));
+}
+
+void write_run_report_apart(const std::string& program, const std::string& directory) {
+  const pid_t process = start_child({program, "report", directory}, "/dev/null", "/dev/null");
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) write_run_report(directory);  // which tells what is wrong
 }
 
 }  // namespace normlab

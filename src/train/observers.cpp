@@ -137,14 +137,19 @@ void Checkpointer::on_step_end(const StepReport& step, const EvalReport* evaluat
 void Checkpointer::on_run_end(const RunReport& report) {
   if (report.outcome == Outcome::nonfinite && std::ranges::count(checkpoint_steps(directory_), report.step) == 0)
     save_step(report.step);
+  remove_old();  // a run killed between saving and removing may have left one too many
 }
 
 std::string Checkpointer::save_step(std::int64_t step) {
   if (std::string bad = save_(text(directory_, '/', checkpoint_name(step))); !bad.empty()) return bad;
+  remove_old();
+  return {};
+}
+
+void Checkpointer::remove_old() const {
   const std::vector<std::int64_t> steps = checkpoint_steps(directory_);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(steps.size()) - config_.keep; ++i)
     std::filesystem::remove(text(directory_, '/', checkpoint_name(steps[static_cast<std::size_t>(i)])));
-  return {};
 }
 
 }  // namespace normlab

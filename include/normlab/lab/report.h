@@ -17,6 +17,8 @@ std::string run_page(std::span<const RunFiles> runs);
 std::string sweep_page(const Sweep& sweep, const std::string& directory, const SweepResult& result);
 
 void write_run_report(const std::string& directory);  // DIRECTORY/report.html
+// The same by a process of `program`, whose memory goes with it: a long run's log is large when read at once.
+void write_run_report_apart(const std::string& program, const std::string& directory);
 void write_sweep_report(const Sweep& sweep, const std::string& directory, const SweepResult& result);
 
 // The pictures of a sweep that say most: the main arms' loss, the maps, and one layer figure; for a file of its own.

@@ -73,6 +73,7 @@ class Checkpointer : public Observer {
 
  private:
   std::string save_step(std::int64_t step);
+  void remove_old() const;  // all but the newest `keep`
 
   std::string directory_;
   CheckpointConfig config_;
