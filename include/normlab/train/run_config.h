@@ -25,7 +25,8 @@ struct TrainConfig : config::Fields {
         "equal parts of a micro-batch, as if each were on a device of its own: batch statistics belong to one of them, "
         "unless model.norm_sync; divides batch_size")
   FIELD(std::optional<std::int64_t>, threads, std::nullopt, config::between(1, 1024),
-        "threads; by default what the process may use: the least of affinity, cgroup quota, OMP_NUM_THREADS and OMP_THREAD_LIMIT")
+        "threads; by default what the process may use: the least of affinity, cgroup quota, OMP_NUM_THREADS and "
+        "OMP_THREAD_LIMIT")
   FIELD(bool, flush_denormals, true, config::any_value, "numbers below 1.2e-38 count as 0, in every thread")
   FIELD(bool, stop_on_divergence, true, config::any_value,
         "stop when the training loss was above twice ln V + 2 on 20 steps running")
