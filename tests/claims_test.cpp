@@ -38,7 +38,7 @@ TEST_CASE("claims: a bound holds over every seed, fails, or is undecided") {
   const std::vector<Measured> all{point("post", "6", 1, 2.95), point("post", "6", 2, 3.1)};
   CHECK(judge(above, all).verdict == Verdict::holds);
   CHECK(judge(above, all).measured == "3.025 (2.95 to 3.1, 2 seeds)");
-  CHECK(judge(above, all).expected == "above unigram - 0.1");
+  CHECK(judge(above, all).expected == "above unigram - 0.1 (2.9)");
   const std::vector<Measured> one{point("post", "6", 1, 2.85), point("post", "6", 2, 3.1)};
   CHECK(judge(above, one).verdict == Verdict::undecided);
   Claim below = above;

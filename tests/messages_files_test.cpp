@@ -135,8 +135,9 @@ TEST_CASE("messages: runs and checkpoints") {
           {{"train", "--resume", "@/run", "train.stepz=3"},
            "command line: the section train has no key 'stepz'; did you mean 'steps'?"},
           {{"train", "--resume", "@/begun"},
-           "@/begun: there is no checkpoint in @/begun/checkpoints: the run ended before its first. Start it anew: "
-           "normlab train @/begun/config.yaml run.dir=@/begun --force"},
+           "@/begun: there is no checkpoint of the last steps in @/begun/checkpoints: the run ended before its first, "
+           "or "
+           "it was deleted. Start it anew: normlab train @/begun/config.yaml run.dir=@/begun --force"},
           {{"train", "--resume", "@/cut"},
            "@/cut/checkpoints/step-000005.safetensors: <> ends at byte <> of the data, which has <>; the file is "
            "damaged or was cut short: take it from its source again"},

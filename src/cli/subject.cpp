@@ -43,6 +43,7 @@ Subject load_subject(const Words& words) {
   std::optional<Checkpoint> checkpoint;
   if (std::filesystem::is_directory(path) || path.ends_with(".safetensors")) checkpoint.emplace(checkpoint_path(path));
   RunConfig config = checkpoint ? changed_config(*checkpoint, words) : load_run_config(path, words.overrides()).config;
+  if (!checkpoint) adopt_starting_tokenizer(config);
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);

@@ -244,6 +244,17 @@ std::string expected_of(const Claim& claim) {
   __builtin_unreachable();
 }
 
+// " (2.35)": what a bound that names an entropy is here, the mean over the points.
+std::string bound_in_numbers(const Claim& claim, std::span<const Group> groups) {
+  std::vector<double> bounds;
+  for (const Group& group : groups)
+    for (const Measured* point : group.points)
+      if (const auto bound = claim.bound.empty() ? std::nullopt : bound_of(claim.bound, point->entropies))
+        bounds.push_back(*bound);
+  if (bounds.empty() || parse_double(claim.bound)) return "";
+  return text(" (", significant(spread_of(bounds).mean, 4), ")");
+}
+
 }  // namespace
 
 bool meets(const Settings& settings, const Conditions& conditions) {
@@ -265,7 +276,7 @@ ClaimResult judge(const Claim& claim, std::span<const Measured> points) {
                                            });
                                          }),
                      "claim '", claim.claim, "': no point has a value '", claim.value, "'");
-  ClaimResult result{Verdict::holds, "", expected_of(claim)};
+  ClaimResult result{Verdict::holds, "", expected_of(claim) + bound_in_numbers(claim, groups)};
   for (const Group& group : groups) {
     const ClaimResult part = judge_group(claim, group, points);
     result.measured +=

@@ -42,6 +42,8 @@ struct LayerFigure {
 };
 // Layer by layer over the steps; nothing where the run has no such figures.
 std::vector<svg::Picture> layer_map(const NamedRun& named, const LayerFigure& figure);
+// Norm by norm over the steps. `field`: of a `layers` line, an object with a number for each norm.
+std::vector<svg::Picture> norm_map(const NamedRun& named, const LayerFigure& figure);
 // The gradient of each block's second MLP matrix before the first update, beside what theory expects.
 std::vector<svg::Picture> gradients_at_start(std::span<const NamedRun> runs);
 // The maps that show how runs go wrong: gradients and token cosine, of all runs in the same colours.

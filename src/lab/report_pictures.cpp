@@ -76,36 +76,60 @@ svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title) {
   return svg::chart(chart);
 }
 
-std::vector<svg::Picture> layer_map(const NamedRun& named, const LayerFigure& figure) {
-  const RunFiles& run = *named.run;
-  const std::vector<Json>& lines = run.kind("layers");
+namespace {
+
+// Rows of a heat map over the steps, from the top: their labels, and their paths in a `layers` line.
+using PathRows = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<svg::Picture> step_map(const NamedRun& named, const LayerFigure& figure, std::string_view row_label,
+                                   const PathRows& rows) {
+  const std::vector<Json>& lines = named.run->kind("layers");
   constexpr std::size_t kMostColumns = 60;
   const std::size_t every = lines.size() / kMostColumns + 1;
   svg::HeatMap map{text(figure.title, named.name.empty() ? "" : ": ", named.name),
                    "step",
-                   "block",
+                   std::string(row_label),
                    figure.label,
                    {},
                    {},
                    {},
                    figure.log};
   map.range = figure.range;
-  for (std::int64_t block = run.config.model.n_layers - 1; block >= 0; --block) {  // the last block at the top
-    map.rows.push_back(number(block));
-    map.values.emplace_back();
-  }
+  for (const auto& [label, path] : rows) map.rows.push_back(label);
+  map.values.resize(rows.size());
   bool any = false;
   for (std::size_t i = 0; i < lines.size(); i += every) {
     map.columns.push_back(number(lines[i].at("step").integer()));
-    for (std::size_t row = 0; row < map.rows.size(); ++row) {
-      const auto value =
-          number_at(lines[i], field_of_block(figure.field, std::ssize(map.rows) - 1 - static_cast<std::int64_t>(row)));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const auto value = number_at(lines[i], rows[row].second);
       map.values[row].push_back(value.value_or(std::nan("")));
       any = any || value;
     }
   }
   if (!any) return {};
   return {svg::heat_map(map)};
+}
+
+}  // namespace
+
+std::vector<svg::Picture> layer_map(const NamedRun& named, const LayerFigure& figure) {
+  PathRows rows;
+  for (std::int64_t block = named.run->config.model.n_layers - 1; block >= 0; --block)  // the last block at the top
+    rows.emplace_back(number(block), field_of_block(figure.field, block));
+  return step_map(named, figure, "block", rows);
+}
+
+std::vector<svg::Picture> norm_map(const NamedRun& named, const LayerFigure& figure) {
+  const std::vector<Json>& lines = named.run->kind("layers");
+  const Json* all = lines.empty() ? nullptr : lines.back().find(figure.field);
+  if (all == nullptr || !all->is_object()) return {};
+  PathRows rows;
+  for (const Json::Member& norm : all->members()) {
+    const std::string_view name = norm.name;
+    rows.emplace_back(name.starts_with("blocks.") ? name.substr(7) : name, text(figure.field, '.', norm.name));
+  }
+  std::ranges::reverse(rows);
+  return step_map(named, figure, "norm", rows);
 }
 
 std::vector<svg::Picture> failure_maps(std::span<const NamedRun> runs) {

@@ -96,11 +96,15 @@ std::vector<svg::Picture> other_curves(std::span<const NamedRun> runs) {
     for (const auto& [kind, lines] : each.run->lines) {
       if (kind == "train" || kind == "eval" || kind == "sample" || lines.empty()) continue;
       for (const Json::Member& member : lines.back().members()) {
-        if (!member.value.is_number() || member.name == "step" || !done.insert(kind + "." + member.name).second)
+        const Json* inner =
+            member.value.is_object() ? member.value.find("value") : nullptr;  // sharpness, with its error
+        if (!(inner ? *inner : member.value).is_number() || member.name == "step" ||
+            !done.insert(kind + "." + member.name).second)
           continue;
         std::string title = member.name;
         std::ranges::replace(title, '_', ' ');
-        out.push_back(curve(runs, text(kind, ": ", title).c_str(), kind.c_str(), member.name.c_str(), title.c_str()));
+        const std::string field = member.name + (inner ? ".value" : "");
+        out.push_back(curve(runs, text(kind, ": ", title).c_str(), kind.c_str(), field.c_str(), title.c_str()));
       }
     }
   return out;
@@ -117,6 +121,11 @@ std::vector<svg::Picture> other_maps(const NamedRun& each) {
     std::ranges::replace(title, '_', ' ');
     for (const svg::Picture& picture : layer_map(each, {title, member.name, title, true})) out.push_back(picture);
   }
+  const LayerFigure distances[] = {
+      {"Means of the batch: distance from the running ones", "statistics_mean_distance", "running deviations", true},
+      {"Variances: relative distance", "statistics_variance_distance", "", true}};
+  for (const LayerFigure& figure : distances)
+    for (const svg::Picture& picture : norm_map(each, figure)) out.push_back(picture);
   return out;
 }
 

@@ -36,9 +36,11 @@ std::vector<std::size_t> drawn(const Series& series) {
   return out;
 }
 
+// A line of one point is a dot.
 std::string line_of(const Series& series, const Scale& x, const Scale& y) {
   std::string path;
   bool pen_down = false;
+  std::size_t points = 0, last = 0;
   for (const std::size_t i : drawn(series)) {
     if (!x.holds(series.x[i]) || !y.holds(series.y[i])) {
       pen_down = false;
@@ -46,7 +48,11 @@ std::string line_of(const Series& series, const Scale& x, const Scale& y) {
     }
     path += text(pen_down ? "L" : "M", place(x(series.x[i])), " ", place(y(series.y[i])));
     pen_down = true;
+    ++points, last = i;
   }
+  if (points == 1)
+    return text("<circle class=\"f", series.colour % kColours, "\" cx=\"", place(x(series.x[last])), "\" cy=\"",
+                place(y(series.y[last])), "\" r=\"3.5\"/>");
   return text("<path class=\"line", series.form == Series::Form::dashed ? " dashed" : "", " c",
               series.colour % kColours, "\" d=\"", path, "\"/>");
 }
@@ -189,9 +195,9 @@ Picture chart(const Chart& chart) {
   top += kLine - 6;
   const Scale x(xs, chart.x.log, kLeft, kWidth - kRight, 0), y(ys, chart.y.log, top + kPlot, top, 0.05);
   body += axes(chart, x, y, top);
-  body += levels_of(chart, y);
   for (const Series& series : chart.series)
     if (series.form != Series::Form::points) body += line_of(series, x, y);
+  body += levels_of(chart, y);  // over the lines, so that their names can be read
   body += strips(chart, x, top);
   for (const Series& series : chart.series)
     if (series.form == Series::Form::points) body += points_of(series, x, y);

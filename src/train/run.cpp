@@ -128,6 +128,7 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
+  adopt_starting_tokenizer(config);
   const Dataset data = Dataset::load(config.data, config.model.context_length, seed, starting_tokenizer(config));
   const Gpt model = starting_model(config, data);
   Optimizer optimizer(config.optimizer, model.store());
@@ -177,6 +178,28 @@ void cut_log(const std::string& path, std::int64_t step, Terminal& terminal) {
 
 }  // namespace
 
+// best.safetensors is a checkpoint too, though none that --resume takes by itself: later steps may have been logged.
+void refuse_without_checkpoint(const std::string& directory) {
+  const std::string folder = text(directory, "/checkpoints"), best = text(folder, "/best.safetensors");
+  if (!checkpoint_steps(folder).empty()) return;
+  std::string advice = text("the run ended before its first, or it was deleted. Start it anew: normlab train ",
+                            directory, "/config.yaml run.dir=", directory, " --force");
+  if (std::filesystem::exists(best)) {
+    const std::int64_t step = Checkpoint(best).state().step;
+    advice =
+        text(best, " is one, of step ", step, ". To go on from it, copy it to ", folder, '/', checkpoint_name(step));
+  }
+  throw UserError(text(directory, ": there is no checkpoint of the last steps in ", folder, ": ", advice));
+}
+
+// A longer run has another schedule than the one that was begun.
+void warn_of_other_schedule(const Checkpoint& checkpoint, const RunConfig& config, Terminal& terminal) {
+  if (config.train.steps != checkpoint.config().train.steps && config.schedule.decay != Decay::constant)
+    terminal.line(text("warning: train.steps is ", config.train.steps, ", was ", checkpoint.config().train.steps,
+                       ": the learning rate follows the new schedule from here on; the resumed run will not equal an "
+                       "unbroken one of either length"));
+}
+
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {
   const std::string config_path = text(directory, "/config.yaml");
@@ -188,10 +211,7 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                        ? ": the run ended as it began. Start it anew, with --force"
                        : "; name one that normlab train wrote");
   const RunLock lock(directory);
-  check<UserError>(!checkpoint_steps(text(directory, "/checkpoints")).empty(), directory,
-                   ": there is no checkpoint in ", directory,
-                   "/checkpoints: the run ended before its first. Start it anew: normlab train ", config_path,
-                   " run.dir=", directory, " --force");
+  refuse_without_checkpoint(directory);
   RunConfig config = load_run_config(config_path, {}).config;
   config::apply_overrides(config, overrides);
   const Checkpoint checkpoint = last_checkpoint(directory);
@@ -209,6 +229,7 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   if (data.facts().hash != checkpoint.data_hash())
     terminal.line(text("warning: the data is not what the run began with (hash ", data.facts().hash, ", was ",
                        checkpoint.data_hash(), "); the resumed run will not equal an unbroken one"));
+  warn_of_other_schedule(checkpoint, config, terminal);
   const Gpt model = checkpoint.model();
   Optimizer optimizer(config.optimizer, model.store());
   checkpoint.restore(optimizer);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "hugging_face.h"
@@ -89,10 +90,9 @@ void refuse_other_model(const std::string& path, const ModelConfig& from, const 
 }
 
 // Its default is what says nothing about the tokenizer.
-void refuse_other_tokenizer(const std::string& path, const DataConfig& from, const DataConfig& to) {
-  check<ConfigError>(to.tokenizer == from.tokenizer || to.tokenizer == DataConfig{}.tokenizer, "model.from: ", path,
-                     " has data.tokenizer ", from.tokenizer, ", which its words belong to, and this configuration ",
-                     to.tokenizer, "; leave data.tokenizer out");
+void refuse_other_tokenizer(const std::string& path, const std::string& from, const std::string& to) {
+  check<ConfigError>(to == from || to == DataConfig{}.tokenizer, "model.from: ", path, " has data.tokenizer ", from,
+                     ", which its words belong to, and this configuration ", to, "; leave data.tokenizer out");
 }
 
 // The model of model.from, after what must be alike was compared.
@@ -105,7 +105,6 @@ Gpt read_start(const RunConfig& config) {
   }
   const Checkpoint checkpoint(checkpoint_path(given));
   refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
-  refuse_other_tokenizer(checkpoint.path(), checkpoint.config().data, config.data);
   return checkpoint.model();
 }
 
@@ -115,6 +114,23 @@ std::optional<Tokenizer> starting_tokenizer(const RunConfig& config) {
   if (!config.model.from) return std::nullopt;
   if (is_hugging_face(*config.model.from)) return hugging_face_tokenizer(*config.model.from);
   return Checkpoint(checkpoint_path(*config.model.from)).tokenizer();
+}
+
+void adopt_starting_tokenizer(RunConfig& config) {
+  if (!config.model.from) return;
+  const std::string& from = *config.model.from;
+  if (is_hugging_face(from)) {
+    const std::string path = from + "/tokenizer.json";
+    if (!std::filesystem::exists(path)) return;
+    refuse_other_tokenizer(from, path, config.data.tokenizer);
+    config.data.tokenizer = path;
+    return;
+  }
+  const Checkpoint checkpoint(checkpoint_path(from));
+  const DataConfig& data = checkpoint.config().data;
+  refuse_other_tokenizer(checkpoint.path(), data.tokenizer, config.data.tokenizer);
+  config.data.tokenizer = data.tokenizer;
+  config.data.vocab_size = data.vocab_size;
 }
 
 Gpt starting_model(const RunConfig& config, const Dataset& data) {
