@@ -127,8 +127,11 @@ std::string read_file(const std::string& path) {
   if (S_ISDIR(about.st_mode)) fail("read", path, EISDIR);
   // One byte more than the size, so that the end of a file that did not grow is met without another allocation.
   std::string bytes(S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) + 1 : 1 << 16, '\0');
+  constexpr std::size_t kMostOfStream = std::size_t{1} << 30;  // of what has no size and may have no end
   std::size_t length = 0;
   for (;;) {
+    check<DataError>(S_ISREG(about.st_mode) || length < kMostOfStream, path,
+                     ": no end within 1 GiB; give a file that has one");
     if (length == bytes.size()) bytes.resize(bytes.size() * 2);
     const ssize_t n = ::read(file.number(), bytes.data() + length, bytes.size() - length);
     if (n < 0 && errno == EINTR) continue;

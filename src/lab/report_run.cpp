@@ -1,11 +1,13 @@
 // The page of one run, or of several beside one another.
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "child.h"
 #include "normlab/base/files.h"
@@ -177,9 +179,16 @@ void write_run_report(const std::string& directory) {
 }
 
 void write_run_report_apart(const std::string& program, const std::string& directory) {
-  const pid_t process = start_child({program, "report", directory}, "/dev/null", "/dev/null");
+  const std::string run = directory.starts_with('-') ? "./" + directory : directory;
+  const pid_t process = start_child({program, "report", run}, "/dev/null", "/dev/null");
+  constexpr std::chrono::milliseconds kMost{60000}, kPause{2};
   int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  for (auto waited = kPause; waitpid(process, &status, WNOHANG) == 0; waited += kPause) {
+    std::this_thread::sleep_for(kPause);
+    if (waited < kMost) continue;
+    kill(process, SIGKILL);
+    waitpid(process, &status, 0);
+    throw SystemError(text(directory, "/report.html: not written within a minute"));
   }
   if (status != 0) write_run_report(directory);  // which tells what is wrong
 }

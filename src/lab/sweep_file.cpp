@@ -2,6 +2,7 @@
 #include "normlab/lab/sweep_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -66,8 +67,13 @@ Claim read_claim(const std::string& path, const Yaml& tree) {
   const bool paired = claim.form == ClaimForm::margin || claim.form == ClaimForm::equal;
   if (claim.claim.empty()) fail(path, tree, "a claim has `claim`, its statement");
   if (bounded && claim.bound.empty()) fail(path, tree, "below and above need `bound`");
-  if (bounded) bound_of(claim.bound, {});  // refuses what is no bound
+  if (bounded) {
+    const auto number = bound_of(claim.bound, {});  // refuses what is no bound
+    if (number && !std::isfinite(*number)) fail(path, tree, text("`bound` is ", claim.bound, ", no finite number"));
+  }
+  if (tree.find("form") == nullptr) fail(path, tree, "a claim has `form`: what is compared");
   if (ranged && claim.within.size() != 2) fail(path, tree, "range and exponent need `within: [least, greatest]`");
+  if (ranged && !(claim.within[0] <= claim.within[1])) fail(path, tree, "`within` is [least, greatest], in this order");
   if (claim.form == ClaimForm::exponent && claim.of.empty()) fail(path, tree, "exponent needs `of`, a key");
   if (paired && claim.than.empty()) fail(path, tree, "margin and equal need `than`: what the other point has");
   return claim;

@@ -2,7 +2,9 @@
 #include "hugging_face.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "normlab/base/check.h"
@@ -24,28 +26,29 @@ void add_head(const ModelConfig& c, std::int64_t vocab_size, std::vector<Counter
 // A config.json, whose missing keys mean the defaults of transformers.
 class ConfigJson {
  public:
-  explicit ConfigJson(const std::string& path) : path_(path), json_(parse_json(read_file(path), path)) {}
+  explicit ConfigJson(const std::string& path) : path_(path), json_(parse_json(read_file(path), path)) {
+    check<DataError>(json_.is_object(), path_, ": an object of settings is expected");
+  }
 
   const Json* find(std::string_view name) const {
     const Json* value = json_.find(name);
     return value && !value->is_null() ? value : nullptr;
   }
   std::string text_of(std::string_view name, std::string_view otherwise) const {
-    const Json* value = find(name);
-    return value ? value->string() : std::string(otherwise);
+    return value_or(name, std::string(otherwise), [](const Json& value) { return value.string(); });
   }
-  std::int64_t integer(std::string_view name) const {
-    const Json* value = find(name);
-    check<DataError>(value, path_, ": '", name, "' is missing");
-    return value->integer();
+  std::int64_t size(std::string_view name, std::int64_t most = 1000000) const {
+    check<DataError>(find(name), path_, ": ", name, " is missing; is it the config.json of GPT-2 or Llama?");
+    const std::int64_t value = value_or(name, std::int64_t{0}, [](const Json& json) { return json.integer(); });
+    check<DataError>(value >= 1 && value <= most, path_, ": ", name, " is ", value, "; from 1 to ", most,
+                     " are possible");
+    return value;
   }
   double real(std::string_view name, double otherwise) const {
-    const Json* value = find(name);
-    return value ? value->real() : otherwise;
+    return value_or(name, otherwise, [](const Json& value) { return value.real(); });
   }
   bool flag(std::string_view name, bool otherwise) const {
-    const Json* value = find(name);
-    return value ? value->boolean() : otherwise;
+    return value_or(name, otherwise, [](const Json& value) { return value.boolean(); });
   }
   void need(bool is_met, std::string_view name, std::string_view wanted) const {
     const Json* value = find(name);
@@ -54,17 +57,28 @@ class ConfigJson {
   }
 
  private:
+  template <class T, class Read>
+  T value_or(std::string_view name, T otherwise, Read read) const {
+    const Json* value = find(name);
+    if (!value) return otherwise;
+    try {
+      return read(*value);
+    } catch (const DataError& error) {
+      throw DataError(text(path_, ": ", name, ": ", error.what()));
+    }
+  }
+
   std::string path_;
   Json json_;
 };
 
 ModelConfig gpt2_model(const ConfigJson& json) {
   ModelConfig c;
-  c.n_layers = json.integer("n_layer");
-  c.n_heads = json.integer("n_head");
-  c.d_model = json.integer("n_embd");
-  if (json.find("n_inner")) c.d_ff = json.integer("n_inner");
-  c.context_length = json.integer("n_positions");
+  c.n_layers = json.size("n_layer", 10000);
+  c.n_heads = json.size("n_head");
+  c.d_model = json.size("n_embd");
+  if (json.find("n_inner")) c.d_ff = json.size("n_inner");
+  c.context_length = json.size("n_positions");
   const std::string activation = json.text_of("activation_function", "gelu_new");
   json.need(
       activation == "gelu_new" || activation == "gelu_pytorch_tanh" || activation == "gelu" || activation == "relu",
@@ -87,17 +101,19 @@ ModelConfig llama_model(const ConfigJson& json) {
   c.position = Position::rope;
   c.activation = MlpActivation::swiglu;
   c.bias = false;
-  c.n_layers = json.integer("num_hidden_layers");
-  c.n_heads = json.integer("num_attention_heads");
-  c.d_model = json.integer("hidden_size");
-  c.d_ff = json.integer("intermediate_size");
-  c.context_length = json.integer("max_position_embeddings");
+  c.n_layers = json.size("num_hidden_layers", 10000);
+  c.n_heads = json.size("num_attention_heads");
+  c.d_model = json.size("hidden_size");
+  c.d_ff = json.size("intermediate_size");
+  c.context_length = json.size("max_position_embeddings");
   json.need(json.text_of("hidden_act", "silu") == "silu", "hidden_act", "silu");
-  json.need(!json.find("num_key_value_heads") || json.integer("num_key_value_heads") == c.n_heads,
-            "num_key_value_heads", "as many as num_attention_heads");
-  json.need(!json.find("head_dim") || json.integer("head_dim") * c.n_heads == c.d_model, "head_dim",
+  json.need(!json.find("num_key_value_heads") || json.size("num_key_value_heads") == c.n_heads, "num_key_value_heads",
+            "as many as num_attention_heads");
+  json.need(!json.find("head_dim") || json.size("head_dim") * c.n_heads == c.d_model, "head_dim",
             "hidden_size / num_attention_heads");
-  json.need(!json.find("rope_scaling"), "rope_scaling", "none");
+  for (const char* name : {"rope_scaling", "sliding_window", "quantization_config"})
+    json.need(!json.find(name), name, "none");
+  json.need(json.real("partial_rotary_factor", 1) == 1, "partial_rotary_factor", "1");
   json.need(!json.flag("attention_bias", false), "attention_bias", "false");
   json.need(!json.flag("mlp_bias", false), "mlp_bias", "false");
   c.norm_eps = json.real("rms_norm_eps", 1e-6);
@@ -165,9 +181,50 @@ bool is_hugging_face(const std::string& directory) { return std::filesystem::exi
 
 std::optional<Tokenizer> hugging_face_tokenizer(const std::string& directory) {
   const std::string path = directory + "/tokenizer.json";
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return std::nullopt;
   return read_tokenizer_json(read_file(path), path);
 }
+
+namespace {
+
+// GPT-2's own files leave out the first word.
+std::string_view short_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "transformer.";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+}
+
+// What files may hold beside the weights: masks, frequencies, and the head that is the embedding.
+bool is_known_extra(std::string_view name, const ModelConfig& config) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name.ends_with(".inv_freq") ||
+         (config.tie_embeddings && name == "lm_head.weight");
+}
+
+// The tensor of each counterpart, in their order, before any model is built: the file decides how large it may be.
+std::vector<const StoredTensor*> matched(const Safetensors& file, const std::vector<Counterpart>& all,
+                                         const ModelConfig& config) {
+  std::map<std::string_view, const StoredTensor*> by_name;
+  for (const StoredTensor& tensor : file.tensors())
+    check<DataError>(by_name.emplace(short_name(tensor.name), &tensor).second, file.path(), ": ", tensor.name,
+                     " is there twice, with the word transformer and without it; leave one out");
+  std::vector<const StoredTensor*> found;
+  for (const Counterpart& each : all) {
+    const auto entry = by_name.find(short_name(each.theirs));
+    check<DataError>(entry != by_name.end(), file.path(), ": no tensor ", each.theirs, ", which config.json asks for");
+    const StoredTensor& tensor = *entry->second;
+    check<DataError>(std::ranges::equal(tensor.shape, each.shape), file.path(), ": ", each.theirs,
+                     " has another shape than ", each.shape, ", which config.json asks for");
+    check<DataError>(tensor.dtype == Dtype::F32 || tensor.dtype == Dtype::F64, file.path(), ": ", each.theirs,
+                     " is of the type ", to_string(tensor.dtype), "; save the model in F32");
+    found.push_back(&tensor);
+    by_name.erase(entry);
+  }
+  for (const auto& [name, tensor] : by_name)
+    check<DataError>(is_known_extra(name, config), file.path(), ": ", tensor->name,
+                     " has no place in a model here, which would be another one without it");
+  return found;
+}
+
+}  // namespace
 
 Gpt hugging_face_model(const std::string& directory) {
   const ConfigJson json(config_path(directory));
@@ -175,25 +232,20 @@ Gpt hugging_face_model(const std::string& directory) {
   json.need(type == "gpt2" || type == "llama", "model_type", "gpt2 or llama");
   ModelConfig config = type == "gpt2" ? gpt2_model(json) : llama_model(json);
   config.resolve();
-  const std::int64_t vocab_size = json.integer("vocab_size");
+  const std::int64_t vocab_size = json.size("vocab_size", 10000000);
   const Safetensors file = Safetensors::read(weights_path(directory));
+  const std::vector<Counterpart> all =
+      type == "gpt2" ? gpt2_counterparts(config, vocab_size) : llama_counterparts(config, vocab_size);
+  const std::vector<const StoredTensor*> tensors = matched(file, all, config);
   Gpt model(config, vocab_size, 0);
-  for (const Counterpart& each :
-       type == "gpt2" ? gpt2_counterparts(config, vocab_size) : llama_counterparts(config, vocab_size)) {
-    // GPT-2's own files leave out the first word.
-    constexpr std::string_view kPrefix = "transformer.";
-    const auto named = [&](const StoredTensor& tensor) {
-      return tensor.name == each.theirs ||
-             (each.theirs.starts_with(kPrefix) && tensor.name == each.theirs.substr(kPrefix.size()));
-    };
-    const auto tensor = std::ranges::find_if(file.tensors(), named);
-    check<DataError>(tensor != file.tensors().end(), file.path(), ": no tensor ", each.theirs,
-                     ", which config.json asks for");
-    check<DataError>(std::ranges::equal(tensor->shape, each.shape), file.path(), ": ", each.theirs,
-                     " has another shape than ", each.shape, ", which config.json asks for");
-    const auto ours = std::ranges::find(model.store().parameters(), each.ours, &Named::name);
-    const std::vector<Real> values = tensor->values<Real>();
-    for (std::size_t i = 0; i < values.size(); ++i) ours->tensor.values()[each.index(i)] = values[i];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto ours = std::ranges::find(model.store().parameters(), all[i].ours, &Named::name);
+    const std::vector<Real> values = tensors[i]->values<Real>();
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      check<DataError>(std::isfinite(values[v]), file.path(), ": ", all[i].theirs,
+                       " holds a number that is not finite");
+      ours->tensor.values()[all[i].index(v)] = values[v];
+    }
   }
   return model;
 }

@@ -101,6 +101,9 @@ Gpt read_start(const RunConfig& config) {
   if (is_hugging_face(given)) {
     Gpt model = hugging_face_model(given);
     refuse_other_model(given, model.config(), config.model);
+    check<ConfigError>(model.config().norm != config.model.norm || model.config().norm_eps == config.model.norm_eps,
+                       "model.from: ", given, " has model.norm_eps ", model.config().norm_eps,
+                       ", and this configuration ", config.model.norm_eps, "; give its own");
     return model;
   }
   const Checkpoint checkpoint(checkpoint_path(given));
@@ -121,7 +124,7 @@ void adopt_starting_tokenizer(RunConfig& config) {
   const std::string& from = *config.model.from;
   if (is_hugging_face(from)) {
     const std::string path = from + "/tokenizer.json";
-    if (!std::filesystem::exists(path)) return;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
     refuse_other_tokenizer(from, path, config.data.tokenizer);
     config.data.tokenizer = path;
     return;
