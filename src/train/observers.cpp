@@ -148,8 +148,13 @@ std::string Checkpointer::save_step(std::int64_t step) {
 
 void Checkpointer::remove_old() const {
   const std::vector<std::int64_t> steps = checkpoint_steps(directory_);
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(steps.size()) - config_.keep; ++i)
-    std::filesystem::remove(text(directory_, '/', checkpoint_name(steps[static_cast<std::size_t>(i)])));
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(steps.size()) - config_.keep; ++i) {
+    const std::string path = text(directory_, '/', checkpoint_name(steps[static_cast<std::size_t>(i)]));
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    check<SystemError>(!error, "cannot remove ", path, ": ", error.message(),
+                       "; change the permissions or choose another path");
+  }
 }
 
 }  // namespace normlab
