@@ -29,6 +29,8 @@ class Killer {
   Counts go(int wanted) {
     while (counts_.kills < wanted || begun_) {
       const std::int64_t at = begun_ ? newest_step(shop_, "run") : 0;
+      const std::int64_t was = newest_step(shop_, "run");  // of a run that ended, which --force replaces
+      const bool existed = shop_.exists("run/run.json");
       Process process(at > 0 ? Strings{"train", "--resume", shop_.path("run")}
                              : shop_.training("run", joined(kManyStates, {"--force"})));
       begun_ = true;
@@ -40,7 +42,7 @@ class Killer {
         ++counts_.finished;
         begun_ = false;
       } else {
-        examine(done, at);
+        examine(done, was, existed);
       }
     }
     return counts_;
@@ -63,7 +65,7 @@ class Killer {
     process.send(signal_);
   }
 
-  void examine(const Finished& done, std::int64_t at) {
+  void examine(const Finished& done, std::int64_t was, bool existed) {
     ++counts_.kills;
     counts_.while_writing += half_written(shop_.path("run")) > 0;
     const std::int64_t step = newest_step(shop_, "run");
@@ -71,8 +73,8 @@ class Killer {
     if (signal_ == SIGKILL) {
       REQUIRE(done.code == -SIGKILL);
     } else if (done.code == -signal_) {  // before the program watches for it
-      CHECK(step == at);
-      CHECK(shop_.exists("run/run.json") == (at > 0));
+      CHECK(step == was);
+      CHECK(shop_.exists("run/run.json") == existed);
     } else {
       REQUIRE(done.code == 128 + signal_);
       CHECK(shop_.record("run").at("outcome").string() == "interrupted");
