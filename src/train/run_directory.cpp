@@ -42,8 +42,10 @@ bool is_free(const fs::path& path) {
 // directory half emptied is still that of a run.
 void remove_run(const fs::path& path) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-    if (!error && entry.path().filename() != "run.json") fs::remove_all(entry.path(), error);
+  fs::remove_all(path / "checkpoints", error);  // first: what can be resumed has its whole log
+  if (!error)
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+      if (!error && entry.path().filename() != "run.json") fs::remove_all(entry.path(), error);
   if (!error) fs::remove(path / "run.json", error);
   check<SystemError>(!error, path.string(), ": the old run cannot be removed: ", error.message());
 }
