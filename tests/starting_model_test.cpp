@@ -19,10 +19,11 @@ Checkpoint last_of(const Workshop& shop, const std::string& run) { return Checkp
 
 // What a run of `shop` would start with.
 Gpt start(const Workshop& shop, const std::string& from, const Strings& more = {}) {
-  const RunConfig config =
-      load_run_config(shop.path("tiny.yaml"), joined({"model.from=" + shop.path(from)}, more)).config;
-  return starting_model(config, Dataset::load(config.data, config.model.context_length,
-                                              static_cast<std::uint64_t>(config.seed), starting_tokenizer(config)));
+  RunConfig config = load_run_config(shop.path("tiny.yaml"), joined({"model.from=" + shop.path(from)}, more)).config;
+  std::optional<StartingPoint> point = read_starting_point(config);
+  const Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
+                                     point ? point->tokenizer : std::nullopt);
+  return starting_model(config, data, std::move(point));
 }
 
 Tensor tensor_of(const std::vector<Named>& all, const std::string& name) {

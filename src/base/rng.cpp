@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "normlab/base/hash.h"
+
 namespace normlab {
 namespace {
 
@@ -21,12 +23,6 @@ double natural_log(double x) {
   double series = 0;
   for (int k = 23; k >= 1; k -= 2) series = series * s2 + 1.0 / k;
   return exponent * 0.6931471805599453 + 2 * s * series;
-}
-
-std::uint64_t fnv1a(std::string_view s) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  for (const char c : s) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return hash;
 }
 
 }  // namespace

@@ -43,8 +43,10 @@ std::vector<Sweep> chosen(const Words& words, const SweepWords& given) {
     if (entry.path().extension() != ".yaml") continue;
     const std::string name = entry.path().stem().string();
     names.push_back(name);
-    const bool by_name = std::ranges::find(words.files(), name) != words.files().end();
-    if (words.files().empty() || by_name || words.files()[0].starts_with("K"))
+    // The others are not loaded: an override may fit the ones that are wanted alone.
+    const std::string id = sweep_id(entry.path().string());
+    const auto is_wanted = [&](const std::string& word) { return word == name || word == id; };
+    if (words.files().empty() || std::ranges::any_of(words.files(), is_wanted))
       all.push_back(load_sweep(entry.path().string(), given.overrides, words.integer("--seeds", 1)));
   }
   std::ranges::sort(names);

@@ -43,15 +43,16 @@ Subject load_subject(const Words& words) {
   std::optional<Checkpoint> checkpoint;
   if (std::filesystem::is_directory(path) || path.ends_with(".safetensors")) checkpoint.emplace(checkpoint_path(path));
   RunConfig config = checkpoint ? changed_config(*checkpoint, words) : load_run_config(path, words.overrides()).config;
-  if (!checkpoint) adopt_starting_tokenizer(config);
+  std::optional<StartingPoint> start = checkpoint ? std::nullopt : read_starting_point(config);
+  std::optional<Tokenizer> tokenizer = start ? start->tokenizer : std::nullopt;
+  if (checkpoint) tokenizer = checkpoint->tokenizer();
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
-  Dataset data = Dataset::load(config.data, config.model.context_length, seed,
-                               checkpoint ? std::optional(checkpoint->tokenizer()) : starting_tokenizer(config));
+  Dataset data = Dataset::load(config.data, config.model.context_length, seed, tokenizer);
   if (checkpoint && data.facts().hash != checkpoint->data_hash())
     fputs("normlab: warning: the data is not what the model was trained on\n", stderr);
-  Gpt model = checkpoint ? checkpoint->model() : starting_model(config, data);
+  Gpt model = checkpoint ? checkpoint->model() : starting_model(config, data, std::move(start));
   return {path, std::move(config), std::move(data), std::move(checkpoint), std::move(model)};
 }
 

@@ -8,6 +8,7 @@
 #include "draws.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/hash.h"
 #include "normlab/data/tokenizer_json.h"
 #include "texts.h"
 
@@ -45,15 +46,15 @@ Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
 
 // FNV-1a of both texts, each followed by its length, so that moving the border between them changes the hash.
 std::string hash_of(const Texts& texts) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001B3u; };
+  std::uint64_t hash = kNoBytes;
   for (const std::string_view part : {texts.train().text, texts.validation().text}) {
-    for (const char c : part) add(static_cast<unsigned char>(c));
-    for (std::size_t i = 0; i < 8; ++i) add(static_cast<unsigned char>(part.size() >> (8 * i)));
+    hash = fnv1a(part, hash);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const char byte = static_cast<char>(part.size() >> (8 * i));
+      hash = fnv1a({&byte, 1}, hash);
+    }
   }
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
-  return digits;
+  return hexadecimal(hash);
 }
 
 using Tokens = std::vector<std::int32_t>;

@@ -9,6 +9,7 @@
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/hash.h"
 #include "normlab/formats/crc32c.h"
 #include "normlab/formats/json.h"
 
@@ -91,11 +92,7 @@ std::string_view header_of(std::string_view file) {
   return file.substr(8, static_cast<std::size_t>(length));
 }
 
-std::string hex8(std::uint32_t value) {
-  std::string digits;
-  for (int shift = 28; shift >= 0; shift -= 4) digits += "0123456789abcdef"[value >> shift & 15];
-  return digits;
-}
+std::string hex8(std::uint32_t value) { return hexadecimal(std::uint64_t{value} << 32, 8); }
 
 // Where the eight digits of the checksum stand. Inside a text the quotes of the key would follow backslashes, so
 // nothing but the key itself looks like it.
@@ -179,8 +176,11 @@ Safetensors Safetensors::parse(std::string content, const std::string& path, Che
   file.bytes_ = std::make_shared<const std::string>(std::move(content));
   const std::string_view bytes = *file.bytes_;
   std::string place_in_file = text(path, ": ");
+  std::string_view advice;  // where the message itself has none
   try {
     const std::string_view header = header_of(bytes);
+    // A checkpoint is a file of ours: nothing is wrong with its header unless it was damaged.
+    if (checksum == Checksum::required) advice = kDamaged;
     std::vector<Entry> entries;
     const Json root = parse_json(header, "header");
     for (const auto& [name, json] : root.members()) {
@@ -191,6 +191,7 @@ Safetensors Safetensors::parse(std::string content, const std::string& path, Che
         entries.push_back(read_entry(name, json));
     }
     place_in_file = text(path, ": ");
+    advice = "";
     file.tensors_ = place(std::move(entries), bytes.substr(8 + header.size()));
     const auto digits = file.metadata_.find(std::string(kChecksum));
     check<DataError>(checksum == Checksum::if_present || digits != file.metadata_.end(), "has no ", kChecksum,
@@ -198,10 +199,7 @@ Safetensors Safetensors::parse(std::string content, const std::string& path, Che
                      "its source again");
     if (digits != file.metadata_.end()) verify_checksum(bytes, header, digits->second);
   } catch (const DataError& error) {
-    const std::string_view what = error.what();
-    const bool advises = what.find("take ") != std::string_view::npos;
-    // A checkpoint is a file of ours, in which nothing is wrong unless it was damaged.
-    throw DataError(text(place_in_file, what, checksum == Checksum::required && !advises ? kDamaged : ""));
+    throw DataError(text(place_in_file, error.what(), advice));
   }
   for (std::size_t i = 0; i < file.tensors_.size(); ++i) file.index_[file.tensors_[i].name] = i;
   return file;

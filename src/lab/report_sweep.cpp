@@ -151,22 +151,13 @@ svg::Picture curve_picture(const CurveView& view, const SweepResult& result) {
     }
     dots.x = line.x;
     dots.y = line.y;
-    svg::Series theory{
-        text(name, ": power ",
-             static_cast<std::size_t>(colour) < view.powers.size() ? view.powers[static_cast<std::size_t>(colour)] : 0),
-        {},
-        {},
-        line.colour,
-        svg::Series::Form::dashed};
-    if (static_cast<std::size_t>(colour) < view.powers.size())
-      for (const double x : line.x) {
-        theory.x.push_back(x);
-        theory.y.push_back(line.y[0] * std::pow(x / line.x[0], view.powers[static_cast<std::size_t>(colour)]));
-      }
     chart.series.push_back(line);
     chart.series.push_back(dots);
-    if (!theory.x.empty()) chart.series.push_back(theory);
-    ++colour;
+    if (const auto nth = static_cast<std::size_t>(colour++); nth < view.powers.size() && !line.x.empty()) {
+      svg::Series theory{text(name, ": power ", view.powers[nth]), line.x, {}, line.colour, svg::Series::Form::dashed};
+      for (const double x : line.x) theory.y.push_back(line.y[0] * std::pow(x / line.x[0], view.powers[nth]));
+      chart.series.push_back(std::move(theory));
+    }
   }
   return svg::chart(chart);
 }
@@ -193,9 +184,7 @@ std::string verdict_table(const Sweep& sweep, const SweepResult& result) {
 }
 
 std::string point_table(const Sweep& sweep, const SweepResult& result) {
-  std::vector<std::string> fields = sweep.fields();
-  if (sweep.head.measure == Measure::train && std::ranges::find(fields, "val_loss") == fields.end())
-    fields.insert(fields.begin(), "val_loss");
+  const std::vector<std::string> fields = sweep.columns();
   Row head{"point", "seed", "outcome"};
   head.insert(head.end(), fields.begin(), fields.end());
   std::vector<Row> rows{head};

@@ -115,7 +115,10 @@ class Runner {
       : sweep_(sweep), options_(options), terminal_(terminal) {
     for (const Point& point : sweep.points) {
       if (options.force) std::filesystem::remove_all(point_directory(options.directory, point));
-      if (!is_done(sweep, options.directory, point)) waiting_.push_back({&point});
+      if (is_done(sweep, options.directory, point))
+        tidy(sweep, options.directory, point);
+      else
+        waiting_.push_back({&point});
     }
     crew_ = Crew::of(sweep, waiting_.size());
     remaining_ = waiting_.size();

@@ -8,6 +8,7 @@
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/hash.h"
 
 namespace normlab {
 namespace {
@@ -66,12 +67,12 @@ Claim read_claim(const std::string& path, const Yaml& tree) {
   const bool ranged = claim.form == ClaimForm::range || claim.form == ClaimForm::exponent;
   const bool paired = claim.form == ClaimForm::margin || claim.form == ClaimForm::equal;
   if (claim.claim.empty()) fail(path, tree, "a claim has `claim`, its statement");
+  if (tree.find("form") == nullptr) fail(path, tree, "a claim has `form`: what is compared");
   if (bounded && claim.bound.empty()) fail(path, tree, "below and above need `bound`");
   if (bounded) {
     const auto number = bound_of(claim.bound, {});  // refuses what is no bound
     if (number && !std::isfinite(*number)) fail(path, tree, text("`bound` is ", claim.bound, ", no finite number"));
   }
-  if (tree.find("form") == nullptr) fail(path, tree, "a claim has `form`: what is compared");
   if (ranged && claim.within.size() != 2) fail(path, tree, "range and exponent need `within: [least, greatest]`");
   if (ranged && !(claim.within[0] <= claim.within[1])) fail(path, tree, "`within` is [least, greatest], in this order");
   if (claim.form == ClaimForm::exponent && claim.of.empty()) fail(path, tree, "exponent needs `of`, a key");
@@ -138,12 +139,6 @@ RunConfig read_base(const std::string& path, const Yaml& tree) {
   return config;
 }
 
-std::uint64_t fnv1a(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 // What the configuration says of a file is its name; a point's result depends on what is in it.
 std::string content_mark(const std::string& source, std::map<std::string, std::string>& known) {
   if (!std::filesystem::is_regular_file(source)) return "";
@@ -161,9 +156,7 @@ std::string id_of(const Point& point, Measure measure, const std::string& conten
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_')) c = '-';
   if (name.size() > 60) name.resize(60);
   const std::uint64_t hash = fnv1a(text(config::to_string(measure), content, config::dump(point.config)));
-  std::string digits;
-  for (int shift = 60; shift >= 16; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
-  return text(name, 's', point.seed, '-', digits);
+  return text(name, 's', point.seed, '-', hexadecimal(hash, 12));
 }
 
 struct PointMaker {
@@ -272,6 +265,19 @@ std::vector<std::string> Sweep::fields() const {
     for (const std::string& field : fields_of(claim)) add(field);
   for (const MapView& map : maps) add(map.value);
   for (const CurveView& curve : curves) add(curve.value);
+  return out;
+}
+
+std::string sweep_id(const std::string& path) {
+  const Yaml tree = config::read_yaml(path);
+  const Yaml* id = tree.find("id");
+  return id ? id->text : "";
+}
+
+std::vector<std::string> Sweep::columns() const {
+  std::vector<std::string> out = fields();
+  if (head.measure == Measure::train && std::ranges::find(out, "val_loss") == out.end())
+    out.insert(out.begin(), "val_loss");
   return out;
 }
 

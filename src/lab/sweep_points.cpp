@@ -146,17 +146,22 @@ bool accept(const Sweep& sweep, const std::string& directory, const Point& point
   if (!may_be_result) return false;
   if (sweep.head.measure == Measure::train) {
     if (!is_done(sweep, directory, point)) return false;
-    if (!sweep.head.keep_checkpoints) fs::remove_all(point_directory(directory, point) + "/checkpoints");
   } else {
     const std::string document = read_file(output_path(directory, point));
     if (!document.starts_with('{')) return false;
     write_file(result_path(directory, point), document);
   }
+  tidy(sweep, directory, point);
+  return true;
+}
+
+void tidy(const Sweep& sweep, const std::string& directory, const Point& point) {
   std::error_code ignored;
   for (const std::string& path :
        {output_path(directory, point), errors_path(directory, point), configuration_path(directory, point)})
     fs::remove(path, ignored);
-  return true;
+  if (sweep.head.measure == Measure::train && !sweep.head.keep_checkpoints)
+    fs::remove_all(point_directory(directory, point) + "/checkpoints", ignored);
 }
 
 void write_results(const Sweep& sweep, const std::string& directory, const SweepResult& result) {

@@ -120,9 +120,7 @@ Json sweep_document(const Sweep& sweep, const SweepResult& result) {
 
 std::vector<Row> setting_table(const Sweep& sweep, const SweepResult& result) {
   const std::vector<std::string> keys = differing_keys(sweep);
-  std::vector<std::string> fields = sweep.fields();
-  if (sweep.head.measure == Measure::train && std::ranges::find(fields, "val_loss") == fields.end())
-    fields.insert(fields.begin(), "val_loss");
+  const std::vector<std::string> fields = sweep.columns();
   std::vector<Row> table(1);
   for (const std::string& key : keys) table[0].push_back(key.substr(key.rfind('.') + 1));
   table[0].push_back("seeds");

@@ -9,7 +9,6 @@
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
-#include "normlab/data/tokenizer_json.h"
 #include "normlab/formats/json.h"
 #include "normlab/formats/safetensors.h"
 
@@ -26,7 +25,8 @@ void add_head(const ModelConfig& c, std::int64_t vocab_size, std::vector<Counter
 // A config.json, whose missing keys mean the defaults of transformers.
 class ConfigJson {
  public:
-  explicit ConfigJson(const std::string& path) : path_(path), json_(parse_json(read_file(path), path)) {
+  explicit ConfigJson(const std::string& path) : ConfigJson(path, parse_json(read_file(path), path)) {}
+  ConfigJson(std::string place, Json json) : path_(std::move(place)), json_(std::move(json)) {
     check<DataError>(json_.is_object(), path_, ": an object of settings is expected");
   }
 
@@ -50,6 +50,7 @@ class ConfigJson {
   bool flag(std::string_view name, bool otherwise) const {
     return value_or(name, otherwise, [](const Json& value) { return value.boolean(); });
   }
+  ConfigJson section(std::string_view name) const { return {text(path_, ": ", name), json_.at(name)}; }
   void need(bool is_met, std::string_view name, std::string_view wanted) const {
     const Json* value = find(name);
     check<DataError>(is_met, path_, ": ", name, " is ", value ? value->line() : "missing", "; models here have ",
@@ -117,11 +118,9 @@ ModelConfig llama_model(const ConfigJson& json) {
   json.need(!json.flag("attention_bias", false), "attention_bias", "false");
   json.need(!json.flag("mlp_bias", false), "mlp_bias", "false");
   c.norm_eps = json.real("rms_norm_eps", 1e-6);
-  const Json* rope = json.find("rope_parameters");  // transformers 5 keeps it there
-  const Json* base = rope ? rope->find("rope_theta") : json.find("rope_theta");
-  c.rope_base = base ? base->real() : 10000;
-  if (const Json* type = rope ? rope->find("rope_type") : nullptr)
-    json.need(type->string() == "default", "rope_parameters", "the rope_type default");
+  const ConfigJson rope = json.find("rope_parameters") ? json.section("rope_parameters") : json;  // transformers 5
+  c.rope_base = rope.real("rope_theta", 10000);
+  rope.need(rope.text_of("rope_type", "default") == "default", "rope_type", "default");
   c.tie_embeddings = json.flag("tie_word_embeddings", false);
   return c;
 }
@@ -179,12 +178,6 @@ std::vector<Counterpart> llama_counterparts(const ModelConfig& c, std::int64_t v
 
 bool is_hugging_face(const std::string& directory) { return std::filesystem::exists(config_path(directory)); }
 
-std::optional<Tokenizer> hugging_face_tokenizer(const std::string& directory) {
-  const std::string path = directory + "/tokenizer.json";
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return std::nullopt;
-  return read_tokenizer_json(read_file(path), path);
-}
-
 namespace {
 
 // GPT-2's own files leave out the first word.
@@ -209,10 +202,12 @@ std::vector<const StoredTensor*> matched(const Safetensors& file, const std::vec
   std::vector<const StoredTensor*> found;
   for (const Counterpart& each : all) {
     const auto entry = by_name.find(short_name(each.theirs));
-    check<DataError>(entry != by_name.end(), file.path(), ": no tensor ", each.theirs, ", which config.json asks for");
+    check<DataError>(entry != by_name.end(), file.path(), ": no tensor ", each.theirs,
+                     ", which config.json asks for; the two files do not belong together");
     const StoredTensor& tensor = *entry->second;
     check<DataError>(std::ranges::equal(tensor.shape, each.shape), file.path(), ": ", each.theirs,
-                     " has another shape than ", each.shape, ", which config.json asks for");
+                     " has another shape than ", each.shape,
+                     ", which config.json asks for; the two files do not belong together");
     check<DataError>(tensor.dtype == Dtype::F32 || tensor.dtype == Dtype::F64, file.path(), ": ", each.theirs,
                      " is of the type ", to_string(tensor.dtype), "; save the model in F32");
     found.push_back(&tensor);
@@ -220,7 +215,7 @@ std::vector<const StoredTensor*> matched(const Safetensors& file, const std::vec
   }
   for (const auto& [name, tensor] : by_name)
     check<DataError>(is_known_extra(name, config), file.path(), ": ", tensor->name,
-                     " has no place in a model here, which would be another one without it");
+                     " has no place in a model here, which would be another one without it; the folder cannot be used");
   return found;
 }
 

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "normlab/base/shape.h"
-#include "normlab/data/tokenizer.h"
 #include "normlab/nn/gpt.h"
 
 namespace normlab {
@@ -33,11 +31,8 @@ std::vector<Counterpart> llama_counterparts(const ModelConfig& c, std::int64_t v
 // A folder with config.json and model.safetensors.
 bool is_hugging_face(const std::string& directory);
 
-// Of tokenizer.json; nothing where the folder has none.
-std::optional<Tokenizer> hugging_face_tokenizer(const std::string& directory);
-
 // The model, with its weights. DataError for what is not GPT-2 or Llama, for what no model of ours does (grouped heads,
-// scaled rope, ...), and for tensors that are missing or of another shape.
+// scaled rope, ...), and for tensors that are missing, unknown, of another shape or type, or not finite.
 Gpt hugging_face_model(const std::string& directory);
 
 }  // namespace normlab

@@ -38,8 +38,7 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, c
   // Where a probe looks, the branches' results stay apart, and some of their gradients.
   const double probed = config.log.layers_every > 0 ? 2.5 : 0;
   // The gradient noise scale compares each part's gradient with the sum before it.
-  const bool in_parts = config.train.grad_accumulation > 1 || config.statistics_rows() < config.train.batch_size;
-  const bool compares = in_parts && gpt.store().buffers().empty();
+  const bool compares = config.in_parts() && gpt.store().buffers().empty();
   const double copies = 2 + (compares ? 1 : 0) + (config.log.layers_every > 0 ? 1 : 0);  // LayersLog: before the update
   MemoryEstimate bytes;
   bytes.parameters = copies * real * parameter_count;

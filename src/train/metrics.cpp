@@ -160,7 +160,7 @@ KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::strin
     check<DataError>(is_new || last->second < *number, place, ": step ", *number, " stands behind step ", last->second,
                      ", and a log has each step once; delete this line, or the file, to go on without it");
     last->second = *number;
-    const bool by_next_update = kind && (kind_name == "layers" || kind_name == "curvature");
+    const bool by_next_update = kind_name == "layers" || kind_name == "curvature";
     if (*number > step || (by_next_update && *number == step)) break;
     kept.train_steps += kind_name == "train";
     begin = end + 1;

@@ -84,8 +84,7 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
       });
   // Batch statistics, which have running averages, tie the samples of a part together: its gradient is no mean over
   // them.
-  const bool several_parts = config.train.grad_accumulation > 1 || config.statistics_rows() < config.train.batch_size;
-  GradientWatch gradient_watch(state.gradient, several_parts && model.store().buffers().empty());
+  GradientWatch gradient_watch(state.gradient, config.in_parts() && model.store().buffers().empty());
   std::vector<Observer*> observers{&gradient_watch};
   std::optional<LayersLog> layers;
   if (config.log.layers_every > 0)
@@ -128,9 +127,10 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
-  adopt_starting_tokenizer(config);
-  const Dataset data = Dataset::load(config.data, config.model.context_length, seed, starting_tokenizer(config));
-  const Gpt model = starting_model(config, data);
+  std::optional<StartingPoint> start = read_starting_point(config);
+  const Dataset data =
+      Dataset::load(config.data, config.model.context_length, seed, start ? start->tokenizer : std::nullopt);
+  const Gpt model = starting_model(config, data, std::move(start));
   Optimizer optimizer(config.optimizer, model.store());
 
   const std::string directory = claim_directory(config.run.dir, name, options.force);
@@ -176,8 +176,6 @@ void cut_log(const std::string& path, std::int64_t step, Terminal& terminal) {
   if (kept.bytes < static_cast<std::int64_t>(lines.size())) truncate_file(path, kept.bytes);
 }
 
-}  // namespace
-
 // best.safetensors is a checkpoint too, though none that --resume takes by itself: later steps may have been logged.
 void refuse_without_checkpoint(const std::string& directory) {
   const std::string folder = text(directory, "/checkpoints"), best = text(folder, "/best.safetensors");
@@ -199,6 +197,8 @@ void warn_of_other_schedule(const Checkpoint& checkpoint, const RunConfig& confi
                        ": the learning rate follows the new schedule from here on; the resumed run will not equal an "
                        "unbroken one of either length"));
 }
+
+}  // namespace
 
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {

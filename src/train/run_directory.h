@@ -42,11 +42,11 @@ struct RunRecord {
 };
 
 std::string utc_now();
-// `report` is empty while the run goes on.
 // Makes what a run begins with: run.json, the directory of its checkpoints, config.yaml; removes what a killed process
 // left half written. run.json is the first, so that wherever a run is killed, its directory is empty or claim_directory
 // knows it as one.
 void begin_run_files(const std::string& directory, const RunRecord& record);
+// `report` is empty while the run goes on.
 void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report);
 
 }  // namespace normlab

@@ -77,7 +77,7 @@ std::string warnings_of(const RunConfig& config, const DataFacts& data, bool has
     out += "\nnote: model.placement changes nothing: model.norm is none";
   if (config.model.placement == Placement::none && config.model.norm != NormKind::none)
     out += "\nnote: model.norm changes nothing: model.placement is none";
-  if (config.train.grad_accumulation * config.train.shards > 1 && has_running_averages)
+  if (config.in_parts() && has_running_averages)
     out += "\nnote: no gradient noise scale is measured: batch statistics tie the samples of a micro-batch together";
   const double passes =
       static_cast<double>(config.train.steps) *

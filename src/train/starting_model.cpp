@@ -95,52 +95,41 @@ void refuse_other_tokenizer(const std::string& path, const std::string& from, co
                      ", which its words belong to, and this configuration ", to, "; leave data.tokenizer out");
 }
 
-// The model of model.from, after what must be alike was compared.
-Gpt read_start(const RunConfig& config) {
-  const std::string& given = *config.model.from;
-  if (is_hugging_face(given)) {
-    Gpt model = hugging_face_model(given);
-    refuse_other_model(given, model.config(), config.model);
-    check<ConfigError>(model.config().norm != config.model.norm || model.config().norm_eps == config.model.norm_eps,
-                       "model.from: ", given, " has model.norm_eps ", model.config().norm_eps,
-                       ", and this configuration ", config.model.norm_eps, "; give its own");
-    return model;
+StartingPoint read_hugging_face(RunConfig& config) {
+  const std::string& folder = *config.model.from;
+  StartingPoint start{hugging_face_model(folder), std::nullopt};
+  const ModelConfig& theirs = start.model.config();
+  refuse_other_model(folder, theirs, config.model);
+  check<ConfigError>(theirs.norm != config.model.norm || theirs.norm_eps == config.model.norm_eps,
+                     "model.from: ", folder, " has model.norm_eps ", theirs.norm_eps, ", and this configuration ",
+                     config.model.norm_eps, "; give its own");
+  const std::string tokenizer = folder + "/tokenizer.json";
+  if (std::filesystem::exists(std::filesystem::symlink_status(tokenizer))) {
+    refuse_other_tokenizer(folder, tokenizer, config.data.tokenizer);
+    config.data.tokenizer = tokenizer;
   }
-  const Checkpoint checkpoint(checkpoint_path(given));
-  refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
-  return checkpoint.model();
+  return start;
 }
 
 }  // namespace
 
-std::optional<Tokenizer> starting_tokenizer(const RunConfig& config) {
+std::optional<StartingPoint> read_starting_point(RunConfig& config) {
   if (!config.model.from) return std::nullopt;
-  if (is_hugging_face(*config.model.from)) return hugging_face_tokenizer(*config.model.from);
-  return Checkpoint(checkpoint_path(*config.model.from)).tokenizer();
-}
-
-void adopt_starting_tokenizer(RunConfig& config) {
-  if (!config.model.from) return;
-  const std::string& from = *config.model.from;
-  if (is_hugging_face(from)) {
-    const std::string path = from + "/tokenizer.json";
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
-    refuse_other_tokenizer(from, path, config.data.tokenizer);
-    config.data.tokenizer = path;
-    return;
-  }
-  const Checkpoint checkpoint(checkpoint_path(from));
+  if (is_hugging_face(*config.model.from)) return read_hugging_face(config);
+  const Checkpoint checkpoint(checkpoint_path(*config.model.from));
+  refuse_other_model(checkpoint.path(), checkpoint.config().model, config.model);
   const DataConfig& data = checkpoint.config().data;
   refuse_other_tokenizer(checkpoint.path(), data.tokenizer, config.data.tokenizer);
   config.data.tokenizer = data.tokenizer;
   config.data.vocab_size = data.vocab_size;
+  return StartingPoint{checkpoint.model(), checkpoint.tokenizer()};
 }
 
-Gpt starting_model(const RunConfig& config, const Dataset& data) {
+Gpt starting_model(const RunConfig& config, const Dataset& data, std::optional<StartingPoint> start) {
   const std::int64_t vocab_size = data.tokenizer().vocab_size();
   Gpt model(config.model, vocab_size, static_cast<std::uint64_t>(config.seed));
-  if (!config.model.from) return model;
-  const Gpt from = read_start(config);
+  if (!start) return model;
+  const Gpt& from = start->model;
   check<ConfigError>(from.vocab_size() == vocab_size, "model.from: ", *config.model.from, " has a vocabulary of ",
                      from.vocab_size(), ", and data.tokenizer one of ", vocab_size,
                      "; name the tokenizer it was trained with");

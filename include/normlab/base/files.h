@@ -17,9 +17,9 @@ std::string read_file(const std::string& path);
 // Replaces `path` by the parts, one after another. A reader at any moment, after a crash too, sees the old bytes or the
 // new ones: they go to `path`.normlab-tmp, which is flushed to the disk and renamed. When this throws, the old file is
 // as before and the temporary one is gone. A path that exists and is no regular file (/dev/stdout) is written directly.
-std::string temporary_name(const std::string& path);  // `path`.normlab-tmp
 void write_file(const std::string& path, std::span<const std::string_view> parts);
 void write_file(const std::string& path, std::string_view bytes);
+std::string temporary_name(const std::string& path);  // `path`.normlab-tmp
 
 // Cuts a file to its first `size` bytes, on the disk too.
 void truncate_file(const std::string& path, std::int64_t size);

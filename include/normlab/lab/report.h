@@ -18,6 +18,7 @@ std::string sweep_page(const Sweep& sweep, const std::string& directory, const S
 
 void write_run_report(const std::string& directory);  // DIRECTORY/report.html
 // The same by a process of `program`, whose memory goes with it: a long run's log is large when read at once.
+// SystemError when it is not done within a minute.
 void write_run_report_apart(const std::string& program, const std::string& directory);
 void write_sweep_report(const Sweep& sweep, const std::string& directory, const SweepResult& result);
 

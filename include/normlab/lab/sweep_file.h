@@ -68,8 +68,12 @@ struct Sweep {
   std::vector<std::string> overrides;   // what it was loaded with
   std::optional<std::int64_t> seed_count;
 
-  std::vector<std::string> fields() const;  // what claims, maps and curves need of each point, without repetitions
+  std::vector<std::string> fields() const;   // what claims, maps and curves need of each point, without repetitions
+  std::vector<std::string> columns() const;  // of tables: the same, and of runs the validation loss
 };
+
+// The `id` of a sweep's file, or nothing.
+std::string sweep_id(const std::string& path);
 
 // Overrides change the base of every point; one of a key that a grid varies is refused. `seeds` replaces the file's by
 // the first so many of it, or goes on counting. ConfigError with file, line and column for whatever is wrong.

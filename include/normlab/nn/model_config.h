@@ -19,8 +19,7 @@ enum class Initialisation { gpt2, xavier };
 struct ModelConfig : config::Fields {
   FIELD(std::optional<std::string>, from, std::nullopt, config::any_value,
         "weights to start from: a checkpoint of this program, a run directory, which means its last one, or a Hugging "
-        "Face "
-        "folder (GPT-2, Llama); norms and dropout may differ")
+        "Face folder (GPT-2, Llama); norms and dropout may differ")
   FIELD(std::int64_t, n_layers, 4, config::between(1, 10000), "number of blocks, each attention and an MLP")
   FIELD(std::int64_t, n_heads, 4, config::between(1, 1000000), "attention heads; divides d_model")
   FIELD(std::int64_t, d_model, 128, config::between(1, 1000000), "channels of the residual stream")
@@ -29,8 +28,7 @@ struct ModelConfig : config::Fields {
   FIELD(std::int64_t, context_length, 64, config::between(1, 1000000), "tokens that the model sees at once")
   FIELD(NormKind, norm, NormKind::layer, config::any_value,
         "the norm, wherever the placement has one; fixed: gain x / s + bias, s the mean deviation that model.from's "
-        "tokens "
-        "have there")
+        "tokens have there")
   FIELD(
       Placement, placement, Placement::pre, config::any_value,
       "where the norms n are: pre x + f(n(x)), post n(x + f(x)), sandwich x + n(f(n(x))), res_post x + n(f(x)), "

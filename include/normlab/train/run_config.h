@@ -72,6 +72,8 @@ struct RunConfig : config::Fields {
 
   // Rows of training that share batch statistics: those of a shard, or, with norm_sync, of all shards.
   std::int64_t statistics_rows() const { return model.norm_sync ? train.batch_size : train.batch_size / train.shards; }
+  // Whether the gradient of an update is a sum of several: of micro-batches, or of shards.
+  bool in_parts() const { return train.grad_accumulation > 1 || statistics_rows() < train.batch_size; }
 
   // Fills in the defaults that depend on other keys; refuses what does not fit together (ConfigError).
   void resolve();

@@ -9,18 +9,20 @@
 
 namespace normlab {
 
-// Of model.from; nothing where the model is fresh, or model.from a Hugging Face folder without a tokenizer.json.
-std::optional<Tokenizer> starting_tokenizer(const RunConfig& config);
+// What model.from names: a checkpoint of ours, or a Hugging Face folder (GPT-2 or Llama).
+struct StartingPoint {
+  Gpt model;
+  std::optional<Tokenizer> tokenizer;  // of a checkpoint; that of a folder is read from data.tokenizer
+};
 
-// Where model.from has a tokenizer, data.tokenizer becomes it, so that the run's configuration tells the truth.
-// ConfigError where it names another; its default names none.
-void adopt_starting_tokenizer(RunConfig& config);
+// Nothing where the model is fresh. Where model.from has a tokenizer, data.tokenizer becomes it, so that the run's
+// configuration tells the truth. ConfigError where that names another (its default names none), and where another
+// setting of the model than those of norms and dropout differs.
+std::optional<StartingPoint> read_starting_point(RunConfig& config);
 
-// With model.from, a checkpoint of ours or a Hugging Face folder (GPT-2 or Llama), every tensor that both models have
-// is taken over; norms may differ in kind, and what only the new ones have is as drawn. The norm `fixed` gets s, the
-// mean over tokens of the deviation over channels (without centring, the root mean square) of what enters the norm in
-// its place, over 8 training batches. ConfigError where another setting of the model than those of norms and dropout
-// differs.
-Gpt starting_model(const RunConfig& config, const Dataset& data);
+// A fresh model, with every tensor of `start` that both have; norms may differ in kind, and what only the new ones have
+// is as drawn. The norm `fixed` gets s, the mean over tokens of the deviation over channels (without centring, the root
+// mean square) of what enters the norm in its place, over 8 training batches. ConfigError for another vocabulary.
+Gpt starting_model(const RunConfig& config, const Dataset& data, std::optional<StartingPoint> start);
 
 }  // namespace normlab
