@@ -184,7 +184,7 @@ ModelConfig small_model(NormPair pair, Index channels) {
 
 // The derivative of the loss along a random direction in each parameter tensor: every element has its part in it, and a
 // wrong one shows, but for chance. The difference is off by h^2 times a third derivative, and by what rounding does to
-// a loss of 2 behind norms that divide by small deviations, 1e-13, over 2 h.
+// a loss of 2 behind norms that divide by small deviations: up to 2e-13 seen, 6e-13 allowed, over 2 h.
 void check_model(const Gpt& model, bool training) {
   const std::vector<std::int32_t> tokens{3, 0, 2, 2, 4, 1, 1, 3, 0}, targets{0, 2, 1, 4, 1, 3, 3, 0, 2};
   const auto loss_of = [&] {
@@ -213,7 +213,7 @@ void check_model(const Gpt& model, bool training) {
     const double numeric = (loss_at(h) - loss_at(-h)) / (2 * h);
     std::ranges::copy(kept, values.begin());
     INFO(parameter.name << ": analytic " << analytic << ", numeric " << numeric);
-    CHECK(std::fabs(numeric - analytic) <= 1e-7 + 1e-6 * std::fabs(numeric));
+    CHECK(std::fabs(numeric - analytic) <= 3e-7 + 1e-6 * std::fabs(numeric));
   }
 }
 

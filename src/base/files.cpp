@@ -64,18 +64,6 @@ class Descriptor {
   int file_ = -1;
 };
 
-// 0, or the error number.
-int write_all(int file, std::string_view bytes) {
-  constexpr std::size_t kMost = std::size_t{1} << 30;  // Linux writes less than 2 GiB at a time
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file, bytes.data(), std::min(bytes.size(), kMost));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n < 0 ? errno : EIO;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return 0;
-}
-
 int write_parts(int file, std::span<const std::string_view> parts) {
   for (const std::string_view part : parts)
     if (const int error = write_all(file, part)) return error;
@@ -117,6 +105,17 @@ class Temporary {
 };
 
 }  // namespace
+
+int write_all(int file, std::string_view bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // Linux writes less than 2 GiB at a time
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), std::min(bytes.size(), kMost));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
 
 std::string temporary_name(const std::string& path) { return path + ".normlab-tmp"; }
 

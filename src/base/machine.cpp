@@ -29,12 +29,6 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return part;
 }
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\n')) s.remove_suffix(1);
-  return s;
-}
-
 // Cores that a quota and its period (microseconds) allow; nothing for "max" and -1.
 std::optional<double> quotient(std::string_view quota, std::string_view period) {
   const auto q = parse_int(trimmed(quota)), p = parse_int(trimmed(period));

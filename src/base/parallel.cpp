@@ -17,7 +17,7 @@ thread_local bool at_work = false;
 // One piece of work at a time, published by the thread that runs with_team's body. A part is claimed by moving its slot
 // from `free` of this piece of work to `taken`; a thread that comes late finds no free slot of the piece that it saw,
 // so it can neither run nor disturb a later one. Nothing here decides what is computed, only by whom.
-class Team {
+class WaitingTeam {
  public:
   void publish(Index items, void (*call)(const void*, Index, Index), const void* f, int threads) {
     const std::uint64_t number = number_.load(std::memory_order_relaxed) + 1;
@@ -106,8 +106,8 @@ class Team {
   alignas(64) std::array<std::atomic<std::uint64_t>, kMostParts> slots_{};  // 2 number: free, 2 number + 1: taken
 };
 
-Team& team() {
-  static Team& the_team = *new Team;
+WaitingTeam& team() {
+  static WaitingTeam& the_team = *new WaitingTeam;
   return the_team;
 }
 

@@ -60,6 +60,12 @@ std::string significant(double value, int digits) {
 std::optional<double> parse_double(std::string_view s) { return by_from_chars<double>(s); }
 std::optional<std::int64_t> parse_int(std::string_view s) { return by_from_chars<std::int64_t>(s); }
 
+std::string_view trimmed(std::string_view s) {
+  constexpr std::string_view kBlank = " \t\n";
+  const std::size_t begin = std::min(s.find_first_not_of(kBlank), s.size());
+  return s.substr(begin, s.find_last_not_of(kBlank) + 1 - begin);
+}
+
 std::string join(std::span<const std::string> parts, std::string_view between) {
   std::string out;
   for (const std::string& part : parts) {

@@ -11,14 +11,14 @@ namespace {
 using Queries = QueryBlock<2>;
 constexpr Index kWidth = Queries::kWidth;
 
-struct Running {
+struct RunningSums {
   Lanes highest = broadcast(-std::numeric_limits<Real>::infinity());
   Lanes total{};  // the sum of 2^(score - highest)
 };
 
 // Scores of keys j .. j + keys - 1 of one vector of queries become 2^(score - highest), hidden ones 0, and enter the
 // running softmax. Returns what earlier sums must be multiplied by.
-Lanes exponentiate(LaneInts queries, Index j, Index keys, Real* scores, Running& running) {
+Lanes exponentiate(LaneInts queries, Index j, Index keys, Real* scores, RunningSums& running) {
   const Lanes before = running.highest;
   Lanes highest = before, total{};
   Index k = 0;
@@ -94,7 +94,7 @@ void forward_block(Size head_dim, In qkv, const Head& head, Queries queries, Dro
   to_lanes(head_dim, {head.q + queries.first * head.stride, head.stride}, queries.count, score_scale(head.shape), s.q,
            kWidth);
   prefetch_next(head_dim, head, qkv, queries.first, queries.count);
-  Running running[2];
+  RunningSums running[2];
   for (Index j = 0; j < queries.end(); j += kKeys) {
     const Index keys = std::min(kKeys, queries.end() - j);
     const Rows k{head.k + j * head.stride, head.stride}, v{head.v + j * head.stride, head.stride};
@@ -123,7 +123,7 @@ void forward_block(Size head_dim, In qkv, const Head& head, Queries queries, Dro
   if (log_sum.empty()) return;
   Real* const sums = log_sum.data() + head.index * head.shape.time + queries.first;
   for_lanes(0, queries.count, [&](Index i, auto n) {
-    const Running& r = running[i / kLanes];
+    const RunningSums& r = running[i / kLanes];
     store(sums + i, r.highest + static_cast<Real>(kLog2e) * log(r.total), n);
   });
 }

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "normlab/base/build_facts.h"
+#include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/lab/bench_parts.h"
@@ -23,13 +24,8 @@ constexpr Effort kKernelEffort{0.08, 3}, kPeakEffort{0.15, 3}, kStepEffort{2, 5,
     kTokenizerEffort{0.5, 3}, kStartEffort{1, 5};
 constexpr Index kMemoryMb = 128;  // beyond the caches of a processor that a user trains on
 
-void write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) _exit(4);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+void write_or_exit(int file, std::string_view bytes) {
+  if (write_all(file, bytes) != 0) _exit(4);
 }
 
 // The process that measures; does not return.
@@ -37,10 +33,10 @@ void write_all(int file, std::string_view bytes) {
   try {
     set_threads(threads);
     flush_denormals(true);
-    with_team([&] { write_all(result, measure().line()); });
+    with_team([&] { write_or_exit(result, measure().line()); });
     _exit(0);
   } catch (const std::exception& error) {
-    write_all(STDERR_FILENO, text("normlab: bench: ", error.what(), '\n'));
+    write_or_exit(STDERR_FILENO, text("normlab: bench: ", error.what(), '\n'));
     _exit(4);
   }
 }

@@ -7,10 +7,10 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 
+#include "normlab/base/clock.h"
 #include "normlab/base/files.h"
 #include "normlab/base/parallel.h"
 #include "normlab/data/corpus.h"
@@ -44,7 +44,6 @@ class WorkDirectory {
 // Starts a program, with its standard error on a pipe, and reads that to its end; the seconds until each of `marks` had
 // occurred there. Throws when one does not occur.
 std::vector<double> seconds_until(std::vector<std::string> words, std::span<const std::string_view> marks) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   std::array<int, 2> ends{};
   check<SystemError>(pipe(ends.data()) == 0, "no pipe can be made: ", std::strerror(errno));
@@ -67,7 +66,7 @@ std::vector<double> seconds_until(std::vector<std::string> words, std::span<cons
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) break;
     heard.append(buffer.data(), static_cast<std::size_t>(count));
-    const double now = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double now = seconds_since(begin);
     while (seconds.size() < marks.size() && heard.find(marks[seconds.size()]) != std::string::npos)
       seconds.push_back(now);
   }
@@ -83,7 +82,6 @@ std::vector<double> seconds_until(std::vector<std::string> words, std::span<cons
 }  // namespace
 
 Json measure_start(Effort effort, const std::string& program) {
-  using Clock = std::chrono::steady_clock;
   const WorkDirectory directory;
   const std::string source = directory / "text.txt", config = directory / "start.yaml";
   write_file(source, make_corpus("tales", 0, 1)->generate(1000000));
@@ -91,7 +89,7 @@ Json measure_start(Effort effort, const std::string& program) {
   Json entry = Json::object({{"name", "start"}, {"threads", threads()}});
   std::vector<double> begins, done;
   const Clock::time_point start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto elapsed = [&] { return seconds_since(start); };
   for (int run = 0; run < effort.least_runs || elapsed() < effort.seconds; ++run) {
     static constexpr std::string_view kMarks[] = {"\nrun directory: ", "\nstep 1/"};  // the last words before the steps
     const std::vector<double> seconds =

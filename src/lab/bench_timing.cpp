@@ -1,17 +1,13 @@
 // Repeated timing, and what the machine can do at best.
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "normlab/base/clock.h"
 #include "normlab/base/parallel.h"
 #include "normlab/lab/bench_parts.h"
 
 namespace normlab {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Values so small that the search for the median costs nothing beside them.
 constexpr std::size_t kMostRuns = 10000;

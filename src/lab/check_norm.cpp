@@ -10,7 +10,7 @@
 namespace normlab::inline f64 {
 namespace {
 
-constexpr Index kBatch = 8, kTime = 8;
+constexpr Index kBatch = 8, kContext = 8;
 
 using Values = std::vector<Real>;
 
@@ -26,9 +26,9 @@ class NormAlone {
   explicit NormAlone(const ModelConfig& config)
       : store_(1337), norm_(Scope(store_) / "norm", config), channels_(config.d_model) {}
 
-  // [kBatch, kTime, channels]; running averages are put back.
+  // [kBatch, kContext, channels]; running averages are put back.
   Values forward(const Values& x, Mode mode) const {
-    Tensor input(Shape{kBatch, kTime, channels_});
+    Tensor input(Shape{kBatch, kContext, channels_});
     std::ranges::copy(x, input.values().begin());
     std::vector<Values> kept;
     for (const Named& buffer : store_.buffers())
@@ -51,8 +51,8 @@ class NormAlone {
 double movement(const Values& before, const Values& after, Index channels,
                 const std::function<bool(Index, Index)>& counts) {
   double moved = 0, size = 0;
-  for (Index row = 0; row < kBatch * kTime; ++row) {
-    if (!counts(row / kTime, row % kTime)) continue;
+  for (Index row = 0; row < kBatch * kContext; ++row) {
+    if (!counts(row / kContext, row % kContext)) continue;
     for (Index c = 0; c < channels; ++c) {
       const std::size_t i = static_cast<std::size_t>(row * channels + c);
       moved += (after[i] - before[i]) * (after[i] - before[i]);
@@ -114,7 +114,7 @@ std::string few_values(const ModelConfig& config, const Batch& batch) {
 std::vector<InvarianceRow> measure_invariance(const ModelConfig& config) {
   const Index channels = config.d_model;
   const NormAlone norm(config);
-  const Values x = random_values(static_cast<std::size_t>(kBatch * kTime * channels), "input");
+  const Values x = random_values(static_cast<std::size_t>(kBatch * kContext * channels), "input");
   const Values fresh = random_values(x.size(), "exchanged");
   struct Change {
     const char* name;
@@ -128,15 +128,15 @@ std::vector<InvarianceRow> measure_invariance(const ModelConfig& config) {
       {"other samples exchanged", [&](std::size_t i, Index sample, Index) { return sample == 0 ? x[i] : fresh[i]; },
        [](Index sample, Index) { return sample == 0; }},
       {"later tokens exchanged",
-       [&](std::size_t i, Index, Index position) { return position < kTime / 2 ? x[i] : fresh[i]; },
-       [](Index, Index position) { return position < kTime / 2; }},
+       [&](std::size_t i, Index, Index position) { return position < kContext / 2 ? x[i] : fresh[i]; },
+       [](Index, Index position) { return position < kContext / 2; }},
   };
   std::vector<InvarianceRow> rows;
   for (const Change& change : changes) {
     Values changed(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Index row = static_cast<Index>(i) / channels;
-      changed[i] = change.changed(i, row / kTime, row % kTime);
+      changed[i] = change.changed(i, row / kContext, row % kContext);
     }
     const auto moves = [&](Mode mode) {
       return movement(norm.forward(x, mode), norm.forward(changed, mode), channels, change.counts);
@@ -157,14 +157,14 @@ CheckItem check_power_backward(const ModelConfig& config) {
   const auto tensor = [&](const std::vector<Named>& from, const char* name) {
     return std::ranges::find(from, text("norm.", name), &Named::name)->tensor.values();
   };
-  const std::size_t channels = static_cast<std::size_t>(config.d_model), rows = kBatch * kTime;
+  const std::size_t channels = static_cast<std::size_t>(config.d_model), rows = kBatch * kContext;
   const Values values = random_values(rows * channels, "input"), dy = random_values(rows * channels, "dy");
   const Values P = random_values(channels, "running square"), n = random_values(channels, "running projection");
   std::ranges::transform(P, tensor(store.buffers(), "running_square").begin(),
                          [](Real value) { return value * value; });
   std::ranges::copy(n, tensor(store.buffers(), "running_projection").begin());
 
-  const Tensor x = parameter_tensor(Shape{kBatch, kTime, config.d_model}), loss(Shape{});
+  const Tensor x = parameter_tensor(Shape{kBatch, kContext, config.d_model}), loss(Shape{});
   std::ranges::copy(values, x.values().begin());
   Pass pass;
   pass.training = true;

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::string_view kEntropies[] = {"unigram", "bigram", "floor", "ln_vocab"};
 
-std::string_view trimmed(std::string_view s) {
-  while (s.starts_with(' ')) s.remove_prefix(1);
-  while (s.ends_with(' ')) s.remove_suffix(1);
-  return s;
-}
-
 std::optional<double> real_of(const Json* value) {
   if (value == nullptr || !value->is_number()) return std::nullopt;
   return value->real();

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "child.h"
+#include "normlab/base/clock.h"
 #include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
@@ -22,10 +23,6 @@
 
 namespace normlab {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Held while a sweep works in a directory, and by its processes until the last of them has ended.
 class DirectoryLock {
@@ -89,7 +86,7 @@ struct Task {
   bool anew = false;    // the attempt to go on failed
 };
 
-struct Running {
+struct Process {
   Task task;
   Clock::time_point start;
 };
@@ -168,7 +165,7 @@ class Runner {
     words.insert(words.begin(), options_.program);
     const pid_t process = start_child(std::move(words), output_path(options_.directory, *task.point),
                                       errors_path(options_.directory, *task.point));
-    running_.emplace(process, Running{task, Clock::now()});
+    running_.emplace(process, Process{task, Clock::now()});
   }
 
   bool take_ended() {
@@ -254,7 +251,7 @@ class Runner {
   Terminal& terminal_;
   Crew crew_{};
   std::vector<Task> waiting_;
-  std::map<pid_t, Running> running_;
+  std::map<pid_t, Process> running_;
   std::size_t remaining_ = 0, done_ = 0;
   double planned_ = 0, finished_ = 0;  // seconds of one process
   Clock::time_point start_ = Clock::now(), shown_{}, reported_ = Clock::now();

@@ -12,7 +12,7 @@
 namespace normlab::inline NORMLAB_REAL {
 namespace {
 
-constexpr double kBound = sizeof(Real) == sizeof(double) ? kVerifyBoundDouble : kVerifyBoundFloat;
+constexpr double kLargestError = sizeof(Real) == sizeof(double) ? kVerifyBoundDouble : kVerifyBoundFloat;
 // A gradient entry below this share of the gradient norm is zero but for rounding.
 constexpr double kRoundingShare = 1e-6;
 
@@ -88,8 +88,8 @@ class Comparison {
 
   void add(double VerifyReport::*part, const std::string& name, double error) {
     report_.*part = std::max(report_.*part, error);
-    if (!(error <= kBound) && report_.reason.empty()) report_.reason = text(name, " differs by ", error);
-    if (!(error <= kBound)) report_.status = VerifyReport::Status::differs;
+    if (!(error <= kLargestError) && report_.reason.empty()) report_.reason = text(name, " differs by ", error);
+    if (!(error <= kLargestError)) report_.status = VerifyReport::Status::differs;
   }
 
   void gradient(const Named& parameter) {

@@ -4,8 +4,6 @@
 namespace normlab::inline NORMLAB_REAL::ops {
 namespace {
 
-In values_or_none(const Tensor& tensor) { return tensor ? In(tensor.values()) : In(); }
-
 kernels::LinearShape shape_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Index in = x.shape().last(), out = weight.shape()[0];
   check(weight.shape().rank() == 2 && weight.shape()[1] == in, "linear: weight ", weight.shape(), " does not fit x ",

@@ -7,8 +7,6 @@
 namespace normlab::inline NORMLAB_REAL::ops {
 namespace {
 
-In values_or_none(const Tensor& tensor) { return tensor ? In(tensor.values()) : In(); }
-
 void check_affine(const char* op, const Tensor& x, const Tensor& gain, const Tensor& bias) {
   const Shape channels{x.shape().last()};
   check(!gain || gain.shape() == channels, op, ": a gain of ", channels, " is required for x ", x.shape());

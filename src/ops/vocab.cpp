@@ -15,7 +15,7 @@ Tensor embedding(Shape batch_time, std::span<const std::int32_t> tokens, Mask ma
     check(token >= 0 && token < table.shape()[0], "embedding: token ", token, " is outside a vocabulary of ",
           table.shape()[0]);
   Tensor x(Shape{s.batch, s.time, s.channels});
-  kernels::embedding_forward(s, tokens, mask, table.values(), position ? In(position.values()) : In(), x.values());
+  kernels::embedding_forward(s, tokens, mask, table.values(), values_or_none(position), x.values());
   return record("embedding", x, {table, position}, [=](const Tensor& x) {
     kernels::embedding_backward(s, tokens, mask, x.grad(), table.grad_sink(), position.grad_sink());
   });

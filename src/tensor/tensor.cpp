@@ -10,8 +10,8 @@
 #include "normlab/base/memory.h"
 
 namespace normlab::inline NORMLAB_REAL {
-namespace {
 
+// The memory of the values or of the gradient.
 class Buffer {
  public:
   Buffer() = default;
@@ -31,6 +31,8 @@ class Buffer {
   Real* data_ = nullptr;
   Index size_ = 0;
 };
+
+namespace {
 
 // What recording needs to know beside its arguments. One graph is built at a time, by one thread.
 struct Recorder {

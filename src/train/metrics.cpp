@@ -130,7 +130,7 @@ void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
 void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunControl&) {
   tokens_ += step.tokens;
   if (step.step % every_ != 0) return;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   const auto seconds = [](auto from, auto to) { return std::chrono::duration<double>(to - from).count(); };
   lines_.line(Json::object({{"step", step.step},
                             {"seconds", seconds(start_, now)},

@@ -10,10 +10,6 @@
 namespace normlab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 std::string three_significant(double value) {
   if (!std::isfinite(value)) return number(value);
   const int digits = value == 0 ? 1 : std::clamp(2 - static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 8);

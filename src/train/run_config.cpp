@@ -25,4 +25,6 @@ void RunConfig::resolve() {
                      " lies above optimizer.lr, ", optimizer.lr, "; it is the rate to end with");
 }
 
+template config::Keys config::keys_of(RunConfig&);
+
 }  // namespace normlab

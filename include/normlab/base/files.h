@@ -21,6 +21,9 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 void write_file(const std::string& path, std::string_view bytes);
 std::string temporary_name(const std::string& path);  // `path`.normlab-tmp
 
+// Into an open file; 0, or the error number.
+int write_all(int file, std::string_view bytes);
+
 // Cuts a file to its first `size` bytes, on the disk too.
 void truncate_file(const std::string& path, std::int64_t size);
 

@@ -42,6 +42,8 @@ std::string text(const Parts&... parts) {
   return out;
 }
 
+std::string_view trimmed(std::string_view s);  // without the blanks, tabs and line ends around it
+
 std::string join(std::span<const std::string> parts, std::string_view between);
 
 // The candidate with the least edit distance to `name` ('-' equals '_', case folded); empty when none

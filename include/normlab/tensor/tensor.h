@@ -42,6 +42,9 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
+// The values of a tensor that an op may do without; empty for an empty handle.
+inline In values_or_none(const Tensor& tensor) { return tensor ? In(tensor.values()) : In(); }
+
 // A leaf that needs a gradient; it is kept until clear_grad().
 Tensor parameter_tensor(Shape shape);
 

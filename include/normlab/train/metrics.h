@@ -1,10 +1,10 @@
 // metrics.jsonl and timing.jsonl: one JSON object a line. metrics.jsonl holds no clock, so equal runs have equal bytes.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 
+#include "normlab/base/clock.h"
 #include "normlab/base/files.h"
 #include "normlab/train/block_probe.h"
 #include "normlab/train/gradient_averages.h"
@@ -65,7 +65,7 @@ class TimingLog : public Observer {
   LineWriter& lines_;
   std::int64_t every_;
   std::int64_t tokens_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
+  Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
 // The lines at the start of a log that a run resumed from `step` keeps: what an unbroken run had written by then.

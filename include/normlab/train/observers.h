@@ -1,11 +1,11 @@
 // What watches a run on behalf of the person before it: progress, samples, divergence, interruption, checkpoints.
 #pragma once
 
-#include <chrono>
 #include <csignal>
 #include <functional>
 #include <string>
 
+#include "normlab/base/clock.h"
 #include "normlab/base/files.h"
 #include "normlab/data/dataset.h"
 #include "normlab/train/checkpoint.h"
@@ -33,7 +33,7 @@ class Progress : public Observer {
   std::int64_t first_;
   LineWriter& metrics_;
   std::int64_t tokens_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_{};
+  Clock::time_point start_ = Clock::now(), shown_{};
 };
 
 // `diverged`: the training loss lay above 2 ln V + 2 on kPatience steps running.
@@ -95,7 +95,7 @@ class ReportRenewal : public Observer {
   std::function<void()> write_;
   double cost_ = 0;  // seconds of the last one
   bool failed_ = false;
-  std::chrono::steady_clock::time_point written_{};
+  Clock::time_point written_{};
 };
 
 // "step-000123.safetensors"

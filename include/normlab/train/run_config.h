@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "normlab/config/loader.h"
 #include "normlab/data/data_config.h"
 #include "normlab/nn/model_config.h"
 #include "normlab/optim/optimizer_config.h"
@@ -78,5 +79,8 @@ struct RunConfig : config::Fields {
   // Fills in the defaults that depend on other keys; refuses what does not fit together (ConfigError).
   void resolve();
 };
+
+// The walk over all keys is compiled once, in run_config.cpp.
+extern template config::Keys config::keys_of(RunConfig&);
 
 }  // namespace normlab
