@@ -20,15 +20,17 @@ constexpr Index kTileColumns = kTileVectors * kLanes;
 
 // The depth is summed in blocks of this length: part of what defines a result's bits.
 constexpr Index kDepth = 1536 / static_cast<Index>(sizeof(Real));
-// A tile's rows of a stay in the first-level cache; a block of a and one of b share the second (0.7 MB).
-constexpr Index kBlockRows = 96, kBlockColumns = 384;
-static_assert(kBlockRows % kTileRows == 0 && kBlockColumns % kTileColumns == 0);
-// Up to this width, a's rows are read where they are: packing them would cost more than it gains.
-constexpr Index kDirectColumns = 3 * kTileColumns;
+// A tile's rows of a stay in the first-level cache, a block of b (0.6 MB at most) in the second.
+constexpr Index kBlock = 384 * kDepth;
+// Rows of a that are packed together: a tile's where they are contiguous along the depth; else several tiles', for the
+// sake of whole cache lines.
+constexpr int kTogether = 4;
+constexpr Index rows_together(bool along_depth) { return along_depth ? kTileRows : kTogether * kTileRows; }
 
 struct Workspace {
-  alignas(kVectorBytes) Real a[kBlockRows * kDepth];
-  alignas(kVectorBytes) Real b[kBlockColumns * kDepth];
+  // The rows that are multiplied, and the next; with room to read a vector from the last of them.
+  alignas(kVectorBytes) Real a[2][rows_together(false) * kDepth + kVectorBytes];
+  alignas(kVectorBytes) Real b[kBlock];
   alignas(kVectorBytes) Real c[kTileRows * kTileColumns];
 };
 
@@ -59,26 +61,27 @@ Index panel_width(Index lines) {
   return std::min(kPanel, (lines + kRound - 1) / kRound * kRound);
 }
 
-// One panel of lines that are contiguous along the depth.
+// Four lines that are contiguous along the depth, four elements of each.
+[[gnu::always_inline]] inline void pack_square(const Real* from, Index across, Real* to, Index width) {
+  const Four a = load_four(from), b = load_four(from + across), c = load_four(from + 2 * across),
+             d = load_four(from + 3 * across);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store_four(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+  store_four(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+  store_four(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  store_four(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
+// One panel of such lines.
 void pack_transposed(const Lines& in, Index first, Index count, Index width, Real* panel) {
   Index l = 0;
   for (; l + 4 <= count; l += 4) {
-    const Real *p0 = in.data + (first + l) * in.across, *p1 = p0 + in.across, *p2 = p1 + in.across,
-               *p3 = p2 + in.across;
-    Real* to = panel + l;
+    const Real* const from = in.data + (first + l) * in.across;
     Index k = 0;
-    for (; k + 4 <= in.depth; k += 4, to += 4 * width) {
-      const Four a = load_four(p0 + k), b = load_four(p1 + k), c = load_four(p2 + k), d = load_four(p3 + k);
-      const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                 ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-      const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-                 cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-      store_four(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
-      store_four(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
-      store_four(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
-      store_four(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
-    }
-    for (; k < in.depth; ++k, to += width) to[0] = p0[k], to[1] = p1[k], to[2] = p2[k], to[3] = p3[k];
+    for (; k + 4 <= in.depth; k += 4) pack_square(from + k, in.across, panel + k * width + l, width);
+    for (; k < in.depth; ++k)
+      for (Index line = 0; line < 4; ++line) panel[k * width + l + line] = from[line * in.across + k];
   }
   for (; l < count; ++l) {
     const Real* from = in.data + (first + l) * in.across;
@@ -121,17 +124,60 @@ template <int n, class F>
 
 struct TileOperands {
   Index depth;
-  const Real* a;  // element (i, k) at a[k * kTileRows + i] when packed, else at a[i * a_row + k]
-  Index a_row;
+  const Real* a;     // packed, [depth, kTileRows]
   const Real* b;     // [depth, vectors * kLanes]
   const Real* base;  // null: 0
   Index base_row;    // from one row to the next
   Real* c;
   Index c_row;
+  // What is packed beside (below): its first element, the step from line to line or from depth to depth, its place.
+  const Real* next = nullptr;
+  Index next_step = 0;
+  Real* next_packed = nullptr;
+};
+
+// What a tile does between its multiplications, which leave most of the processor idle but for the multipliers: the
+// rows of a that come next are packed there at next to no cost.
+struct Nothing {
+  static constexpr int kDepths = 1;  // multiplied before each step
+  explicit Nothing(const TileOperands&) {}
+  void step() {}
+};
+// A panel of lines that are contiguous along the depth.
+struct PackLines {
+  static constexpr int kDepths = 4;
+  explicit PackLines(const TileOperands& t) : from(t.next), across(t.next_step), to(t.next_packed) {}
+  [[gnu::always_inline]] void step() {
+    unroll<kTileRows / 4>([&](auto i) __attribute__((always_inline)) {
+      pack_square(from + 4 * i * across, across, to + 4 * i, kTileRows);
+    });
+    from += 4, to += 4 * kTileRows;
+  }
+  const Real* from;
+  Index across;
+  Real* to;
+};
+// Part of the depth of kTogether panels of lines that lie side by side.
+struct PackNeighbours {
+  static constexpr int kDepths = kTogether;
+  explicit PackNeighbours(const TileOperands& t)
+      : from(t.next), along(t.next_step), to(t.next_packed), panel(t.depth * kTileRows) {}
+  [[gnu::always_inline]] void step() {
+    unroll<kTogether>([&](auto i) __attribute__((always_inline)) {
+      std::memcpy(to + i * panel, from + i * kTileRows, kTileRows * sizeof(Real));
+    });
+    unroll<kTogether>([&](auto i)
+                          __attribute__((always_inline)) { __builtin_prefetch(from + 8 * along + i * kTileRows); });
+    from += along, to += kTileRows;
+  }
+  const Real* from;
+  Index along;
+  Real* to;
+  Index panel;
 };
 
 // c = base + a b on rows x (vectors * kLanes). The sums must stay in registers: see the machine code after a change.
-template <bool packed, int rows, int vectors>
+template <int rows, int vectors, class Beside = Nothing>
 void multiply_tile(const TileOperands& t) {
   unroll<rows>([&](auto i) __attribute__((always_inline)) {
     unroll<vectors>([&](auto v)
@@ -139,13 +185,18 @@ void multiply_tile(const TileOperands& t) {
   });
   Lanes sum[rows][vectors] = {};
   const Real *a = t.a, *b = t.b;
-  const Index a_row = packed ? 1 : t.a_row, a_column = packed ? kTileRows : 1;
-  for (Index k = 0; k < t.depth; ++k, a += a_column, b += vectors * kLanes) {
+  const auto multiply_depth = [&]() __attribute__((always_inline)) {
     Lanes row[vectors];
     unroll<vectors>([&](auto v) __attribute__((always_inline)) { row[v] = load(b + v * kLanes); });
     unroll<rows>([&](auto i) __attribute__((always_inline)) {
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[i][v] += a[i * a_row] * row[v]; });
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[i][v] += a[i] * row[v]; });
     });
+    a += kTileRows, b += vectors * kLanes;
+  };
+  Beside beside(t);
+  for (Index k = 0; k < t.depth; k += Beside::kDepths) {
+    unroll<Beside::kDepths>([&](auto) __attribute__((always_inline)) { multiply_depth(); });
+    beside.step();
   }
   if (const Real* base = t.base) {
     const Index base_row = t.base_row;
@@ -163,15 +214,14 @@ void multiply_tile(const TileOperands& t) {
 
 using TileFunction = void (*)(const TileOperands&);
 
-template <bool packed, int vectors, int... i>
+template <int vectors, int... i>
 constexpr std::array<TileFunction, kTileRows> tile_functions(std::integer_sequence<int, i...>) {
-  return {multiply_tile<packed, i + 1, vectors>...};
+  return {multiply_tile<i + 1, vectors>...};
 }
-// kTiles[packed][vectors - 1][rows - 1]
+// kTiles[vectors - 1][rows - 1]
 constexpr auto kAllRows = std::make_integer_sequence<int, kTileRows>{};
-constexpr std::array<TileFunction, kTileRows> kTiles[2][kTileVectors] = {
-    {tile_functions<false, 1>(kAllRows), tile_functions<false, 2>(kAllRows)},
-    {tile_functions<true, 1>(kAllRows), tile_functions<true, 2>(kAllRows)}};
+constexpr std::array<TileFunction, kTileRows> kTiles[kTileVectors] = {tile_functions<1>(kAllRows),
+                                                                      tile_functions<2>(kAllRows)};
 
 void copy_rows(const Real* from, Index from_row, Index rows, Index columns, Real* to, Index to_row) {
   for (Index i = 0; i < rows; ++i) std::copy_n(from + i * from_row, columns, to + i * to_row);
@@ -188,6 +238,25 @@ void multiply_narrow_tile(TileFunction multiply, TileOperands t, Index rows, Ind
   t.c = full, t.c_row = kTileColumns;
   multiply(t);
   copy_rows(full, kTileColumns, rows, columns, c, c_row);
+}
+
+// So few columns at the end (1 of a vocabulary of 65) are multiplied as columns: with the rows of packed a in the
+// lanes, each costs a twelfth of what a whole vector of columns does. Sums are those of a tile, in the same order.
+constexpr Index kFewColumns = 2;
+void multiply_columns(const TileOperands& t, Index rows, Index columns) {
+  constexpr int kVectors = (kTileRows + static_cast<int>(kLanes) - 1) / static_cast<int>(kLanes);
+  Lanes sum[kFewColumns][kVectors] = {};
+  const Real *a = t.a, *b = t.b;
+  for (Index k = 0; k < t.depth; ++k, a += kTileRows, b += kLanes)
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      const Lanes line = load(a + v * kLanes);  // of the next depth's rows too, which are not used
+      unroll<kFewColumns>([&](auto j) __attribute__((always_inline)) { sum[j][v] += b[j] * line; });
+    });
+  for (Index j = 0; j < columns; ++j) {
+    Real all[kVectors * kLanes];
+    std::memcpy(all, sum[j], sizeof all);
+    for (Index i = 0; i < rows; ++i) t.c[i * t.c_row + j] = t.base ? all[i] + t.base[i * t.base_row + j] : all[i];
+  }
 }
 
 // What follows the product, on `count` neighbouring elements.
@@ -211,57 +280,96 @@ struct Range {
   Index size() const { return end - begin; }
 };
 
-// The rows of a tile times a packed block of b: depth `ks`, columns `js`. packed_a is null where a is read directly.
-void multiply_rows(const Product& p, Range is, Range js, Range ks, const Real* packed_a, Workspace& work) {
-  const Real* const a = packed_a ? packed_a : p.a.data + is.begin * p.a.row + ks.begin;
-  const Real* b = work.b;
-  for (Index j = js.begin; j < js.end; j += kTileColumns) {
-    const Index columns = std::min(kTileColumns, js.end - j), width = panel_width<kTileColumns, kLanes>(columns);
-    Real* const c = p.c + is.begin * p.columns + j;
-    TileOperands t{ks.size(), a, p.a.row, b, nullptr, 0, c, p.columns};
-    if (ks.begin > 0 || p.add)
-      t.base = c, t.base_row = p.columns;
-    else if (p.bias)
-      t.base = p.bias + j;
-    const auto& by_rows = kTiles[packed_a != nullptr][width / kLanes - 1];
-    const TileFunction multiply = by_rows[static_cast<std::size_t>(is.size() - 1)];
-    if (columns == width)
-      multiply(t);
-    else
-      multiply_narrow_tile(multiply, t, is.size(), columns, work.c);
-    b += ks.size() * width;
-  }
+// Rows of a that are packed while those before them are multiplied.
+struct NextRows {
+  Lines lines;
+  Real* packed;
+};
+
+constexpr bool kPacksBeside = kTileRows % 4 == 0;
+
+// Whether they can be packed beside the tiles of such rows, columns and depth.
+bool packs_beside(const Lines& next, Index rows, Index columns, Index depth) {
+  const bool along_depth = next.along == 1;
+  return kPacksBeside && rows == rows_together(along_depth) && next.count == rows && next.depth == depth &&
+         depth % (4 * kTogether) == 0 && columns >= kTileColumns;
 }
 
-// Rows `is` times a packed block of b.
-void multiply_block(const Product& p, Range is, Range js, Range ks, Workspace& work) {
-  const bool packs_a = p.a.column != 1 || js.size() > kDirectColumns;
-  if (packs_a) {
-    const Real* a = p.a.data + is.begin * p.a.row + ks.begin * p.a.column;
-    pack<kTileRows, kTileRows>({a, p.a.row, p.a.column, is.size(), ks.size()}, work.a);
+// What falls to the first of the tiles at `row`: the function that does both.
+TileFunction pack_beside(const NextRows& next, Index row, TileOperands& t) {
+  const Lines& lines = next.lines;
+  if constexpr (kPacksBeside) {
+    if (lines.along == 1) {
+      t.next = lines.data, t.next_step = lines.across, t.next_packed = next.packed;
+      return multiply_tile<kTileRows, kTileVectors, PackLines>;
+    }
+    const Index first = row * (lines.depth / kTogether);
+    t.next = lines.data + first * lines.along, t.next_step = lines.along;
+    t.next_packed = next.packed + first * kTileRows;
+    return multiply_tile<kTileRows, kTileVectors, PackNeighbours>;
   }
-  for (Index i = is.begin; i < is.end; i += kTileRows) {
-    const Range rows{i, std::min(is.end, i + kTileRows)};
-    multiply_rows(p, rows, js, ks, packs_a ? work.a + (i - is.begin) * ks.size() : nullptr, work);
+  return nullptr;
+}
+
+// Rows that are packed together, times a packed block of b: depth `ks`, columns `js`.
+void multiply_rows(const Product& p, Range is, Range js, Range ks, const Real* a, const NextRows& next,
+                   Workspace& work) {
+  const bool beside = packs_beside(next.lines, is.size(), js.size(), ks.size());
+  for (Index i = is.begin; i < is.end; i += kTileRows, a += kTileRows * ks.size()) {
+    const Index rows = std::min(is.end - i, Index{kTileRows});
+    const Real* b = work.b;
+    for (Index j = js.begin; j < js.end; j += kTileColumns) {
+      const Index columns = std::min(kTileColumns, js.end - j), width = panel_width<kTileColumns, kLanes>(columns);
+      Real* const c = p.c + i * p.columns + j;
+      TileOperands t{ks.size(), a, b, nullptr, 0, c, p.columns};
+      if (ks.begin > 0 || p.add)
+        t.base = c, t.base_row = p.columns;
+      else if (p.bias)
+        t.base = p.bias + j;
+      TileFunction multiply = kTiles[width / kLanes - 1][static_cast<std::size_t>(rows - 1)];
+      if (beside && j == js.begin) multiply = pack_beside(next, (i - is.begin) / kTileRows, t);
+      if (columns == width)
+        multiply(t);
+      else if (columns <= kFewColumns)
+        multiply_columns(t, rows, columns);
+      else
+        multiply_narrow_tile(multiply, t, rows, columns, work.c);
+      b += ks.size() * width;
+    }
     if ((p.act == Activation::none && !p.residual) || ks.end < p.depth) continue;
-    for (Index at = i * p.columns + js.begin; at < rows.end * p.columns; at += p.columns) finish_row(p, at, js.size());
+    for (Index at = i * p.columns + js.begin; at < (i + rows) * p.columns; at += p.columns)
+      finish_row(p, at, js.size());
   }
+  if (!beside && next.lines.depth > 0) pack<kTileRows, kTileRows>(next.lines, next.packed);
 }
 
 // One thread's part of c.
 void multiply_part(const Product& p, Range is, Range js) {
   Workspace& work = workspace();
-  for (Index j = js.begin; j < js.end; j += kBlockColumns) {
-    const Range columns{j, std::min(js.end, j + kBlockColumns)};
-    Index k = 0;
+  const Index together = rows_together(p.a.column == 1);
+  const Index block_columns = kBlock / std::clamp<Index>(p.depth, 1, kDepth) / kTileColumns * kTileColumns;
+  const auto rows_from = [&](Index i) { return Range{i, std::min(is.end, i + together)}; };
+  const auto depths_from = [&](Index k) { return Range{k, std::min(p.depth, k + kDepth)}; };
+  const auto lines = [&](Range rows, Range ks) {
+    return Lines{p.a.data + rows.begin * p.a.row + ks.begin * p.a.column, p.a.row, p.a.column, rows.size(), ks.size()};
+  };
+  for (Index j = js.begin; j < js.end; j += block_columns) {
+    const Range columns{j, std::min(js.end, j + block_columns)};
+    Real *packed = work.a[0], *other = work.a[1];
+    pack<kTileRows, kTileRows>(lines(rows_from(is.begin), depths_from(0)), packed);
+    Range ks{};
     do {  // a depth of 0 still writes the base
-      const Range ks{k, std::min(p.depth, k + kDepth)};
+      ks = depths_from(ks.end);
       const Real* b = p.b.data + ks.begin * p.b.row + j * p.b.column;
       pack<kTileColumns, kLanes>({b, p.b.column, p.b.row, columns.size(), ks.size()}, work.b);
-      for (Index i = is.begin; i < is.end; i += kBlockRows)
-        multiply_block(p, {i, std::min(is.end, i + kBlockRows)}, columns, ks, work);
-      k += kDepth;
-    } while (k < p.depth);
+      for (Index i = is.begin; i < is.end; i += together) {
+        const Range rows = rows_from(i);
+        const bool last = rows.end == is.end;  // after which come the first rows again, of the next depths, or none
+        const NextRows next{lines(rows_from(last ? is.begin : rows.end), last ? depths_from(ks.end) : ks), other};
+        multiply_rows(p, rows, columns, ks, packed, next, work);
+        std::swap(packed, other);
+      }
+    } while (ks.end < p.depth);
   }
 }
 
