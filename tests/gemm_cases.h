@@ -202,6 +202,8 @@ TEST_CASE("linear, " PRECISION
   check_products({700, 30, 45});
   check_products({5, 1100, 3});
   check_products({13, 256, 512});
+  check_products({768, 64, 100});
+  check_products({60, 768, 65});
 }
 
 TEST_CASE("linear, " PRECISION ": a gradient is added to what is there when asked") {
