@@ -2,14 +2,13 @@
 #include <chrono>
 #include <thread>
 
+#include "normlab/base/clock.h"
 #include "normlab/train/observers.h"
 #include "torture.h"
 
 using namespace normlab;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Counts {
   int kills = 0, while_writing = 0, before_first = 0, finished = 0;
