@@ -12,6 +12,7 @@
 #include "normlab/base/built_for.h"
 #include "normlab/base/files.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/text.h"
 
 using namespace normlab;
 namespace fs = std::filesystem;
@@ -100,6 +101,17 @@ TEST_CASE("this process may use at least one thread, and says why") {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
+TEST_CASE("a subnormal number is written in full by a thread that counts it as 0") {
+  flush_denormals(true);
+  const std::string smallest = number(4.9406564584124654e-324), larger = number(1e-320), zero = number(0.0);
+  const std::vector<char> flags = flushes_denormals();
+  flush_denormals(false);
+  CHECK(smallest == "5e-324");  // 2^-1074
+  CHECK(larger == "1e-320");
+  CHECK(zero == "0");
+  CHECK(flags == std::vector<char>(flags.size(), 1));
+}
+
 TEST_CASE("subnormal numbers are flushed in every thread of the team, and no longer when told so") {
   const int before = threads();
   const int team = GENERATE(1, 2, 5);

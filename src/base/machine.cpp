@@ -140,6 +140,9 @@ void flush_denormals(bool on) {
   in_every_thread([on](int) { set_flush(on); });
 }
 
+WithSubnormals::WithSubnormals() : flushed_(is_flush_set()) { set_flush(false); }
+WithSubnormals::~WithSubnormals() { set_flush(flushed_); }
+
 std::vector<char> flushes_denormals() {
   std::vector<char> flags(static_cast<std::size_t>(measured_threads()));
   in_every_thread([&](int thread) { flags[static_cast<std::size_t>(thread)] = is_flush_set(); });

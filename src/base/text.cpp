@@ -2,9 +2,12 @@
 #include "normlab/base/text.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <numeric>
+
+#include "normlab/base/machine.h"
 
 namespace normlab {
 namespace {
@@ -22,6 +25,13 @@ std::optional<T> by_from_chars(std::string_view s) {
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
   if (error != std::errc{} || end != s.data() + s.size()) return std::nullopt;
   return value;
+}
+
+// By its bits: a comparison may count it as 0.
+bool is_subnormal(double value) {
+  constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52, kFraction = (std::uint64_t{1} << 52) - 1;
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return (bits & kExponent) == 0 && (bits & kFraction) != 0;
 }
 
 char folded(char c) {
@@ -47,7 +57,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string number(double value) { return std::isnan(value) ? "nan" : by_to_chars(value); }
+std::string number(double value) {
+  std::optional<WithSubnormals> exactly;  // a thread that counts it as 0 would write it as 0, and a setting is lost
+  if (is_subnormal(value)) exactly.emplace();
+  return std::isnan(value) ? "nan" : by_to_chars(value);
+}
 std::string number(float value) { return std::isnan(value) ? "nan" : by_to_chars(value); }
 std::string number(std::int64_t value) { return by_to_chars(value); }
 std::string fixed(double value, int digits) {

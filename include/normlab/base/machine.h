@@ -35,6 +35,17 @@ ThreadLimit allowed_threads();
 // Sets in every thread of the team whether subnormal results and operands become 0 (x86: FTZ and DAZ of MXCSR; ARM: FZ
 // of FPCR). Call it after set_threads; later, larger teams inherit what the calling thread has. Elsewhere: no effect.
 void flush_denormals(bool on);
+// While it lives, the calling thread computes with subnormal numbers whatever it was set to.
+class WithSubnormals {
+ public:
+  WithSubnormals();
+  ~WithSubnormals();
+  WithSubnormals(const WithSubnormals&) = delete;
+  WithSubnormals& operator=(const WithSubnormals&) = delete;
+
+ private:
+  bool flushed_;
+};
 // What each thread of the team has, as the processor's register says: 1 or 0.
 std::vector<char> flushes_denormals();
 
