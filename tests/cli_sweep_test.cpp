@@ -143,6 +143,23 @@ claims:
   CHECK(sorted_lines(shop.path("killed/results.jsonl")) == sorted_lines(shop.path("whole/results.jsonl")));
 }
 
+TEST_CASE("cli: claims over a key compare points though other keys' defaults follow from it") {
+  const Workshop shop;  // schedule.min_lr follows from optimizer.lr, model.d_ff from model.d_model
+  const std::string file = shop.write("derived.yaml", R"(base: tiny.yaml
+grid:
+  - {optimizer.lr: [1e-3, 1e-2]}
+  - {model.d_model: 32}
+claims:
+  - {claim: rates, form: margin, by: -99, where: {optimizer.lr: 1e-3, model.d_model: 16}, than: {optimizer.lr: 1e-2}}
+  - {claim: power, form: exponent, of: optimizer.lr, within: [-9, 9], where: {model.d_model: 16, optimizer.lr: [1e-3, 1e-2]}}
+)");
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s")});
+  INFO(done.out << done.err);
+  CHECK(done.code == 0);
+  CHECK(holds(done.out, "holds: rates"));
+  CHECK(holds(done.out, "holds: power"));
+}
+
 TEST_CASE("cli: what a sweep cannot do is told") {
   const Workshop shop;
   struct Mistake {

@@ -64,8 +64,7 @@ std::vector<Group> grouped(const Claim& claim, std::span<const Measured> points)
 
 // The point that differs from `point` as `than` says, of the same seed; nothing where the sweep has none.
 const Measured* counterpart(const Claim& claim, const Measured& point, std::span<const Measured> points) {
-  Settings wanted = point.settings;
-  for (const Condition& change : claim.than) wanted[change.path] = change.values.at(0);
+  const Settings wanted = changed(point.settings, claim.than);
   for (const Measured& other : points)
     if (other.settings == wanted) return &other;
   return nullptr;
@@ -263,6 +262,15 @@ bool meets(const Settings& settings, const Conditions& conditions) {
     const auto found = settings.find(condition.path);
     return found != settings.end() && std::ranges::find(condition.values, found->second) != condition.values.end();
   });
+}
+
+bool is_final(std::string_view outcome) {
+  return outcome == "trained" || outcome == "stuck" || outcome == "diverged" || outcome == "nonfinite";
+}
+
+Settings changed(Settings settings, const Conditions& than) {
+  for (const Condition& change : than) settings[change.path] = change.values.at(0);
+  return settings;
 }
 
 ClaimResult judge(const Claim& claim, std::span<const Measured> points) {

@@ -35,6 +35,23 @@ std::string written(const std::string& path, const std::string& key, const Yaml&
   return config::value_of(config, key);
 }
 
+// Refuses what is no key of a run; `item` is the claim, map or curve that names it.
+void check_key(const std::string& path, const Yaml& item, std::string_view role, const std::string& key) {
+  try {
+    config::value_of(RunConfig{}, key);
+  } catch (const ConfigError&) {
+    std::vector<std::string> known;
+    RunConfig config;
+    for (const config::Key& each : config::keys_of(config))
+      if (!each.is_section()) known.push_back(each.path);
+    const std::string near = nearest(key, known);
+    const Yaml* place = item.find(role);
+    fail(path, place ? *place : item,
+         text("`", role, "` is a key of a run, not '", config::excerpt(key), "'",
+              near.empty() ? "; `normlab train --help-table` lists them" : text("; did you mean '", near, "'?")));
+  }
+}
+
 Conditions read_conditions(const std::string& path, const Yaml* tree) {
   Conditions out;
   if (tree == nullptr) return out;
@@ -58,6 +75,16 @@ const std::vector<Yaml>& items(const std::string& path, const Yaml& tree, std::s
   return found->children;
 }
 
+void check_bound(const std::string& path, const Yaml& at, const std::string& bound) {
+  std::optional<double> number;
+  try {
+    number = bound_of(bound, {});
+  } catch (const DataError& error) {
+    fail(path, at, error.what());
+  }
+  if (number && !std::isfinite(*number)) fail(path, at, text("`bound` is ", bound, ", no finite number"));
+}
+
 Claim read_claim(const std::string& path, const Yaml& tree) {
   Claim claim;
   config::load(claim, without(tree, {"where", "than"}), path);
@@ -69,15 +96,28 @@ Claim read_claim(const std::string& path, const Yaml& tree) {
   if (claim.claim.empty()) fail(path, tree, "a claim has `claim`, its statement");
   if (tree.find("form") == nullptr) fail(path, tree, "a claim has `form`: what is compared");
   if (bounded && claim.bound.empty()) fail(path, tree, "below and above need `bound`");
-  if (bounded) {
-    const auto number = bound_of(claim.bound, {});  // refuses what is no bound
-    if (number && !std::isfinite(*number)) fail(path, tree, text("`bound` is ", claim.bound, ", no finite number"));
-  }
+  if (bounded) check_bound(path, *tree.find("bound"), claim.bound);
   if (ranged && claim.within.size() != 2) fail(path, tree, "range and exponent need `within: [least, greatest]`");
   if (ranged && !(claim.within[0] <= claim.within[1])) fail(path, tree, "`within` is [least, greatest], in this order");
   if (claim.form == ClaimForm::exponent && claim.of.empty()) fail(path, tree, "exponent needs `of`, a key");
+  if (claim.form == ClaimForm::exponent) check_key(path, tree, "of", claim.of);
+  if (!is_final(claim.is))
+    fail(path, *tree.find("is"),
+         text("`is` is trained, stuck, diverged or nonfinite, not '", config::excerpt(claim.is), "'"));
   if (paired && claim.than.empty()) fail(path, tree, "margin and equal need `than`: what the other point has");
+  for (const Condition& change : claim.than)
+    if (change.values.size() != 1)
+      fail(path, *tree.find("than"), text("`than` gives ", change.path, " one value, which the other point has"));
   return claim;
+}
+
+void check_keys(const std::string& path, const Yaml& item, const MapView& map) {
+  check_key(path, item, "x", map.x);
+  check_key(path, item, "y", map.y);
+}
+void check_keys(const std::string& path, const Yaml& item, const CurveView& curve) {
+  check_key(path, item, "x", curve.x);
+  for (const std::string& key : curve.by) check_key(path, item, "by", key);
 }
 
 template <class View>
@@ -87,6 +127,7 @@ std::vector<View> read_views(const std::string& path, const Yaml& tree, std::str
     View view;
     config::load(view, without(item, {"where"}), path);
     view.where = read_conditions(path, item.find("where"));
+    check_keys(path, item, view);
     views.push_back(std::move(view));
   }
   return views;
@@ -196,6 +237,8 @@ struct PointMaker {
       point.varied.push_back(grid[i].key);
     }
     if (settings_before) point.config.model.from = std::string(kBefore);  // where that is, the point's command says
+    point.seed = point.config.seed;
+    point.settings = settings_of(point.config);
     try {
       point.config.resolve();
     } catch (const ConfigError& error) {
@@ -204,8 +247,6 @@ struct PointMaker {
         where += text(where.empty() ? "" : ", ", key, ": ", config::value_of(point.config, key));
       throw ConfigError(text(path, ": the point with ", where, ": ", error.what()));
     }
-    point.seed = point.config.seed;
-    point.settings = settings_of(point.config);
     point.main = main;
     std::string content = content_mark(point.config.data.source, contents);
     if (settings_before) {
@@ -238,6 +279,27 @@ void refuse_varied(std::span<const std::string> overrides, const std::vector<Gri
       for (const Axis& axis : grid)
         check<ConfigError>(given.substr(0, given.find('=')) != axis.key, given, ": ", path, " varies ", axis.key,
                            "; change its grid instead");
+}
+
+// Refuses a claim that no measurement can decide: of no points, of points without a counterpart, or along no key.
+void check_points(const std::string& path, const Claim& claim, std::span<const Point> points) {
+  std::set<Settings> all;
+  for (const Point& point : points) all.insert(point.settings);
+  bool any = false, paired = claim.than.empty();
+  std::set<std::string> along;
+  for (const Settings& settings : all) {
+    if (!meets(settings, claim.where)) continue;
+    any = true;
+    paired = paired || all.contains(changed(settings, claim.than));
+    if (claim.form == ClaimForm::exponent) along.insert(settings.at(claim.of));
+  }
+  const std::string name = text(path, ": claim '", claim.claim, "': ");
+  check<ConfigError>(any, name, "no point of the sweep meets its `where`; its values are those of the grid");
+  check<ConfigError>(paired, name, "no point of the sweep differs from `where` as `than` says, and in nothing else");
+  if (claim.form != ClaimForm::exponent) return;
+  check<ConfigError>(along.size() > 1, name, "the sweep does not vary ", claim.of, ", whose power is asked for");
+  for (const std::string& value : along)
+    check<ConfigError>(parse_double(value).has_value(), name, claim.of, " is ", value, ", no number");
 }
 
 void refuse_unknown(const std::string& path, const Yaml& tree) {
@@ -317,10 +379,7 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
     maker.add_all(grid, chosen);
   }
   sweep.points = std::move(maker.points);
-  for (const Claim& claim : sweep.claims)
-    check<ConfigError>(
-        std::ranges::any_of(sweep.points, [&](const Point& point) { return meets(point.settings, claim.where); }), path,
-        ": claim '", claim.claim, "': no point of the sweep meets its `where`; its values are those of the grid");
+  for (const Claim& claim : sweep.claims) check_points(path, claim, sweep.points);
   sweep.before = std::move(maker.points_before);
   return sweep;
 }

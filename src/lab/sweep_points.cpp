@@ -19,10 +19,6 @@ std::string result_path(const std::string& directory, const Point& point) {
   return point_directory(directory, point) + "/result.json";
 }
 
-bool is_final(std::string_view outcome) {
-  return outcome == "trained" || outcome == "stuck" || outcome == "diverged" || outcome == "nonfinite";
-}
-
 // What makes the configuration of a point start from the run before it.
 std::vector<std::string> start_of(const Sweep& sweep, const std::string& directory, const Point& point) {
   if (!point.before) return {};

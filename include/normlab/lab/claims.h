@@ -28,6 +28,8 @@ struct Condition {
 };
 using Conditions = std::vector<Condition>;
 bool meets(const Settings& settings, const Conditions& conditions);
+bool is_final(std::string_view outcome);  // what a run can end as: trained, stuck, diverged, nonfinite
+Settings changed(Settings settings, const Conditions& than);  // each key of `than` with its value
 
 // below     value < bound
 // above     value > bound

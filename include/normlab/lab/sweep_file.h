@@ -50,7 +50,7 @@ struct Point {
   std::optional<std::size_t> before;  // in Sweep::before: the run whose last weights it starts from
   std::string id;                     // a name for its directory that follows from all that decides its result
   std::vector<std::string> varied;    // the keys of its grid, in order
-  Settings settings;
+  Settings settings;                  // as stated: a default that follows from other keys is null here
   std::int64_t seed = 0;
   RunConfig config;   // resolved
   bool main = false;  // of a grid over all seeds: an arm, whose curves are drawn
