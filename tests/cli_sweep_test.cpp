@@ -205,9 +205,39 @@ TEST_CASE("cli: a run has a report, and two runs a difference") {
   CHECK(diff.code == 0);
   CHECK(holds(diff.out, "model.norm"));
   CHECK(holds(diff.out, "they differ from step 1 on"));
-  CHECK(holds(run_program({"diff", shop.path("run"), shop.path("run")}).out, "their 5 steps are the same"));
+  CHECK(holds(diff.out, "\ntraining loss: o "));
+  CHECK(holds(diff.out, "\nvalidation loss: o "));
+  const Finished same = run_program({"diff", shop.path("run"), shop.path("run")});
+  CHECK(holds(same.out, "their 5 steps are the same"));
+  CHECK(holds(same.out.substr(same.out.find("\ntraining loss: ")), "*\n"));  // both, at the last step
   CHECK(holds(run_program({"report", shop.path("run"), "--text"}).out, "block 0"));
   const std::string both = other.path("both.html");
   CHECK(run_program({"report", shop.path("run"), other.path("rms"), "--out", both}).code == 0);
-  CHECK(holds(read_file(both), "What differs"));
+  for (const char* part : {"What differs", "Validation loss", "Training loss"}) CHECK(holds(read_file(both), part));
+}
+
+TEST_CASE("cli: the text of a sweep has its curves, its maps and how runs without a value ended") {
+  const Workshop shop;
+  const std::string file = shop.write("drawn.yaml", R"(title: drawn
+base: tiny.yaml
+grid: {model.placement: [post, pre], optimizer.lr: [1e-3, 1e8]}
+maps: [{title: rates, x: optimizer.lr, y: model.placement}]
+curves: [{title: by rate, x: optimizer.lr, log_x: true, by: [model.placement]}]
+claims:
+  - {claim: a, source: "Somebody 2001", form: below, bound: 100, where: {optimizer.lr: 1e-3}}
+)");
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s"), "train.steps=60"});
+  INFO(done.out << done.err);
+  CHECK(done.code == 0);
+  for (const char* part :
+       {"\nvalidation loss (*: several)\n  o lr 0.001, post\n  x lr 1e+08, post\n",
+        "\nrates (val_loss), across: optimizer.lr\n", "\nby rate (val_loss)\n  o post (1e+08: nonfinite)\n",
+        "lr 0.001, pre, seed 1337; gradient norm of mlp.down", "block 0", "holds: a"}) {
+    CAPTURE(part);
+    CHECK(holds(done.out, part));
+  }
+  const std::string page = read_file(shop.path("s/report.html"));
+  CHECK(holds(page, ">nonfinite</text>"));
+  CHECK(holds(page, "post (1e+08: nonfinite)"));
+  CHECK(holds(page, "data-name=\"measured\""));
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "catch.h"
+#include "normlab/base/text.h"
 
 using namespace normlab;
 
@@ -67,4 +68,45 @@ TEST_CASE("a long line is drawn with a few hundred points and keeps its peak") {
   // The peak lies 5% below the top of the plot, of height 230: at 230 x 0.05 / 1.1 = 10.5 below it.
   const std::string file = svg::file(std::vector<svg::Picture>{picture, picture, picture}, 2);
   CHECK_THAT(file, ContainsSubstring("width=\"968\""));  // 2 x 460 and 3 gaps of 16
+}
+
+TEST_CASE("a long title goes on in a second line, and the picture grows by it") {
+  svg::Chart chart{"short", {"x"}, {"y"}, {{"", {0, 1}, {1, 2}}}};
+  const double height = svg::chart(chart).height;
+  chart.title = "what earlier logits see of a later token, with the batch norm in training";
+  const svg::Picture longer = svg::chart(chart);
+  CHECK(longer.height == height + 17);  // a line of text
+  CHECK(count(longer.body, "class=\"title\"") == 2);
+  CHECK_THAT(longer.body, ContainsSubstring(">what earlier logits"));
+  CHECK_THAT(longer.body, ContainsSubstring("in training</text>"));
+}
+
+TEST_CASE("the name of a level makes way for curves") {
+  // Two curves that run at these heights from the middle on.
+  const auto place_of_name = [](double above, double below) {
+    const svg::Chart chart{
+        "", {"x"}, {"y"}, {{"", {0, 5, 10}, {3, above, above}}, {"", {0, 5, 10}, {0, below, below}}}, {{"unigram", 1}}};
+    const std::string body = svg::chart(chart).body;
+    const std::size_t begin = body.rfind("<text x=\"", body.find("class=\"soft halo\"")) + 9;
+    return parse_double(body.substr(begin, body.find('"', begin) - begin)).value();
+  };
+  CHECK(place_of_name(3, 0) == 443);                // at the right, 3 from the frame
+  CHECK(place_of_name(1.05, 0) == 443);             // below the level
+  CHECK(place_of_name(1.05, 0.95) < 58 + 388 / 2);  // left of the middle
+}
+
+TEST_CASE("an axis of whole numbers has whole ticks") {
+  const std::string body = svg::chart({"", {"block"}, {"y"}, {{"", {0, 1, 2}, {1.5, 2.5, 2}}}}).body;
+  CHECK(count(body, ">0.5</text>") == 0);
+  CHECK(count(body, ">1</text>") == 1);
+  const std::string halves = svg::chart({"", {"x"}, {"y"}, {{"", {0, 0.5, 2}, {1.5, 2.5, 2}}}}).body;
+  CHECK(count(halves, ">0.5</text>") == 1);
+}
+
+TEST_CASE("an empty cell says why") {
+  svg::HeatMap map{"map", "lr", "w", "loss", {"1e-3", "10"}, {"0"}, {{1, std::nan("")}}};
+  map.notes = {{"unseen", "diverged"}};
+  const std::string body = svg::heat_map(map).body;
+  CHECK_THAT(body, ContainsSubstring(">diverged</text>"));
+  CHECK(count(body, "unseen") == 0);
 }

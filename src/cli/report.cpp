@@ -18,7 +18,7 @@ constexpr Option kOptions[] = {
 int report_sweep(const Words& words, const std::string& directory) {
   const Sweep sweep = sweep_of(directory);
   const SweepResult result = read_sweep_result(sweep, directory);
-  if (words.has("--text")) return print(sweep_table(sweep, result)), 0;
+  if (words.has("--text")) return print(sweep_text(sweep, directory, result, Terminal::standard_error().columns())), 0;
   if (const auto file = words.value("--svg")) return write_file(*file, sweep_picture(sweep, directory, result)), 0;
   const std::string path = words.value("--out").value_or(directory + "/report.html");
   write_file(path, sweep_page(sweep, directory, result));

@@ -64,14 +64,17 @@ std::vector<Sweep> chosen(const Words& words, const SweepWords& given) {
 }
 
 std::string verdicts(const Sweep& sweep, const SweepResult& result, const std::string& directory) {
+  std::string source = sweep.head.source;
+  std::ranges::replace(source, '\n', ' ');
   std::string out = text(sweep.head.id, sweep.head.id.empty() ? "" : " ", sweep.name, ": ", sweep.head.title, "\n    ",
+                         source, source.empty() ? "" : "\n    ",
                          result.measured_now == 0 ? "done before" : text(clock_text(result.seconds), " minutes"), ", ",
                          directory, "/report.html\n");
   for (std::size_t i = 0; i < result.claims.size(); ++i) {
     std::string verdict(config::to_string(result.claims[i].verdict));
     verdict.resize(11, ' ');
-    const std::string& source = sweep.claims[i].source;
-    out += text("  ", verdict, sweep.claims[i].claim, source.empty() ? "" : text(" [", source, "]"), "\n             ",
+    const std::string& own = sweep.claims[i].source;
+    out += text("  ", verdict, sweep.claims[i].claim, own.empty() ? "" : text(" [", own, "]"), "\n             ",
                 result.claims[i].measured, "; expected ", result.claims[i].expected, '\n');
   }
   return out;

@@ -32,7 +32,8 @@ int run(const Words& words) {
   if (words.has("--json"))
     print_result(sweep_document(sweep, result).indented() + "\n");
   else
-    print_result(text(sweep_table(sweep, result), "\nreport: ", directory, "/report.html\n"));
+    print_result(text(sweep_text(sweep, directory, result, Terminal::standard_error().columns()),
+                      "\nreport: ", directory, "/report.html\n"));
   return result.holds() ? 0 : 1;
 }
 

@@ -18,13 +18,21 @@ constexpr std::string_view kStyle =
     "th,td{text-align:left;vertical-align:top;padding:4px 12px 4px 0;border-bottom:1px solid var(--grid)}"
     "th{font-weight:600}td.holds,td.fails,td.undecided{font-weight:600;white-space:nowrap}"
     "td.holds{color:var(--c2)}td.fails{color:var(--c6)}td.undecided{color:var(--c4)}"
-    "@media(max-width:700px){.stacked tr,.stacked td{display:block}.stacked tr{border-bottom:1px solid var(--grid);"
-    "padding:6px 0}.stacked td{border:0;padding:1px 0}.stacked tr:first-child{display:none}}"
+    // On a phone each row is a block of its own, each cell behind the name of its column.
+    "@media(max-width:700px){tr{display:block;border-bottom:1px solid var(--grid);padding:6px 0}tr.head{display:none}"
+    "td{display:inline-block;max-width:100%;overflow-wrap:anywhere;border:0;padding:1px 14px 1px 0}"
+    "td[data-name]::before{content:attr(data-name) ': "
+    "';color:var(--soft);font-weight:400}td:first-child{display:block}}"
     "summary{cursor:pointer;margin:1.2em 0 .4em}footer{margin-top:2em;color:var(--soft);font-size:.85em}"
     "@media print{body{font-size:11pt;max-width:none}.figures{grid-template-columns:1fr 1fr}h2{break-after:avoid}}";
 
 std::string cell_class(std::string_view content) {
   return content == "holds" || content == "fails" || content == "undecided" ? text(" class=\"", content, "\"") : "";
+}
+
+// Of a cell, where its place in the row does not tell.
+std::string name_of(const Row& head, std::size_t column) {
+  return column == 0 || head.size() < 3 ? "" : text(" data-name=\"", svg::escaped(head[column]), '"');
 }
 
 }  // namespace
@@ -53,10 +61,13 @@ std::string html_figures(std::span<const svg::Picture> pictures) {
 std::string html_table(const std::vector<Row>& rows) {
   std::string out = "<div class=\"wide\"><table>\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    out += "<tr>";
-    for (const std::string& cell : rows[i])
-      out += i == 0 ? text("<th>", svg::escaped(cell), "</th>")
-                    : text("<td", cell_class(cell), ">", svg::escaped(cell), "</td>");
+    out += i == 0 ? "<tr class=\"head\">" : "<tr>";
+    for (std::size_t column = 0; column < rows[i].size(); ++column) {
+      const std::string cell = svg::escaped(rows[i][column]);
+      const std::string verdict = cell_class(cell);
+      out += i == 0 ? text("<th>", cell, "</th>")
+                    : text("<td", verdict.empty() ? name_of(rows[0], column) : verdict, ">", cell, "</td>");
+    }
     out += "</tr>\n";
   }
   return out + "</table></div>\n";

@@ -32,7 +32,8 @@ struct NamedRun {
 // The points (step, value) of a kind of line.
 svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_view field, std::string name, int colour);
 std::vector<svg::Level> entropy_levels(const RunFiles& run);
-svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title);
+// `kind`, of several runs: train or eval. One run has both.
+svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title, std::string_view kind = "eval");
 // What the colours of a layer map stand for. `field`: of a `layers` line, an array with an entry a block, or
 // grad_norm.blocks.*.PARAMETER.
 struct LayerFigure {

@@ -54,9 +54,9 @@ std::vector<svg::Level> entropy_levels(const RunFiles& run) {
   return levels;
 }
 
-// Of one run, training and validation; of several, validation alone. A loss that left the scale of the entropies far
-// behind is drawn on a logarithmic axis.
-svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title) {
+// Of one run, training and validation; of several, the lines of one kind. A loss that left the scale of the entropies
+// far behind is drawn on a logarithmic axis.
+svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title, std::string_view kind) {
   svg::Chart chart{std::move(title), {"step"}, {"nats per token"}, {}};
   double greatest = 0;
   for (const NamedRun& named : runs) {
@@ -64,7 +64,7 @@ svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title) {
       chart.series.push_back(series_of(*named.run, "train", "loss", "training", 7));
       chart.series.push_back(series_of(*named.run, "eval", "loss", "validation", 1));
     } else {
-      chart.series.push_back(series_of(*named.run, "eval", "loss", named.name, named.colour));
+      chart.series.push_back(series_of(*named.run, kind, "loss", named.name, named.colour));
     }
   }
   for (const svg::Series& series : chart.series)

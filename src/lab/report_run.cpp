@@ -147,7 +147,8 @@ std::string samples(std::span<const NamedRun> runs) {
 
 std::string run_page(std::span<const RunFiles> runs) {
   const std::vector<NamedRun> all = named(runs);
-  std::vector<svg::Picture> curves{loss_picture(all, "Loss")};
+  std::vector<svg::Picture> curves{loss_picture(all, all.size() == 1 ? "Loss" : "Validation loss")};
+  if (all.size() > 1) curves.push_back(loss_picture(all, "Training loss", "train"));
   for (const svg::Picture& picture : by_position(all)) curves.push_back(picture);
   curves.push_back(curve(all, "Learning rate", "train", "lr", "learning rate"));
   curves.push_back(curve(all, "Gradient norm, before clipping", "train", "grad_norm", "norm", true));

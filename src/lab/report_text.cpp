@@ -1,10 +1,9 @@
-// Reports in characters: curves, a map of shades, and two runs side by side.
+// Reports in characters: curves, maps of shades, sweeps, and two runs side by side.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "normlab/lab/report.h"
-#include "normlab/lab/table.h"
+#include "report_views.h"
 
 namespace normlab {
 namespace {
@@ -12,10 +11,15 @@ namespace {
 constexpr int kRows = 14;           // of a chart
 constexpr std::size_t kMargin = 9;  // for the numbers beside it
 
+constexpr char kBoth = '*';  // a place that marks of several kinds have
+constexpr std::string_view kMarks = "ox+abcdefghijklmnpqrstuvwyz";
+
 struct Line {
   char mark;
   std::vector<std::pair<double, double>> points;
 };
+
+char mark_of(std::size_t nth) { return kMarks[nth % kMarks.size()]; }
 
 Line line_of(const RunFiles& run, std::string_view kind, std::string_view field, char mark) {
   Line line{mark, {}};
@@ -29,36 +33,57 @@ std::string padded(std::string content, std::size_t width) {
   return content.size() < width ? std::string(width - content.size(), ' ') + content : content;
 }
 
-// Marks in a grid, later lines over earlier ones.
-std::string chart_text(const std::vector<Line>& lines, int columns) {
-  double low = std::numeric_limits<double>::infinity(), high = -low, last = 1;
+// The least and the greatest value, of the logarithms where the axis has them.
+struct Range {
+  bool log;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+
+  double at(double value) const { return log ? std::log10(value) : value; }
+  double value(double share) const {
+    return log ? std::pow(10, low + share * (high - low)) : low + share * (high - low);
+  }
+  void take(double v) { low = std::min(low, at(v)), high = std::max(high, at(v)); }
+  // The nearest of `count` places.
+  std::size_t place(double v, std::size_t count) const {
+    return static_cast<std::size_t>(
+        std::lround(high > low ? (at(v) - low) / (high - low) * static_cast<double>(count - 1) : 0));
+  }
+};
+
+// Marks in a grid; later lines over the first, which are lines of dots.
+std::string chart_text(const std::vector<Line>& lines, int columns, const svg::Axis& x_axis, bool log_y = false) {
+  Range across{x_axis.log}, up{log_y};
+  const auto holds = [&](const std::pair<double, double>& point) {
+    return std::isfinite(point.second) && (!across.log || point.first > 0) && (!up.log || point.second > 0);
+  };
   for (const Line& line : lines)
-    for (const auto& [x, y] : line.points) {
-      low = std::min(low, y);
-      high = std::max(high, y);
-      last = std::max(last, x);
-    }
-  if (!(low <= high)) return "";
-  if (high == low) high = low + 1;
+    for (const auto& point : line.points)
+      if (holds(point)) across.take(point.first), up.take(point.second);
+  if (!(up.low <= up.high)) return "";
+  if (up.high == up.low) up.high = up.low + 1;
+  if (x_axis.label == "step") across.take(0);
   const std::size_t width = static_cast<std::size_t>(std::max(columns - static_cast<int>(kMargin) - 2, 20));
   std::vector<std::string> grid(kRows, std::string(width, ' '));
   for (const Line& line : lines)
-    for (const auto& [x, y] : line.points) {
-      const auto column = static_cast<std::size_t>(std::lround(x / last * static_cast<double>(width - 1)));
-      const auto row = static_cast<std::size_t>(std::lround((high - y) / (high - low) * (kRows - 1)));
-      grid[row][column] = line.mark;
+    for (const auto& point : line.points) {
+      if (!holds(point)) continue;
+      char& cell = grid[kRows - 1 - up.place(point.second, kRows)][across.place(point.first, width)];
+      cell = cell == ' ' || cell == '.' || cell == line.mark ? line.mark : kBoth;
     }
   std::string out;
   for (int row = 0; row < kRows; ++row) {
-    const double value = high - (high - low) * row / (kRows - 1);
-    std::string cells = grid[static_cast<std::size_t>(row)];
+    std::string& cells = grid[static_cast<std::size_t>(row)];
     cells.erase(cells.find_last_not_of(' ') + 1);
-    out += text(padded(row % 3 == 1 ? significant(value, 4) : "", kMargin), " |", cells, '\n');
+    const double share = 1 - static_cast<double>(row) / (kRows - 1);
+    out += text(padded(row % 3 == 1 ? significant(up.value(share), 4) : "", kMargin), " |", cells, '\n');
   }
-  const std::string end = number(static_cast<std::int64_t>(last));
-  return out + text(std::string(kMargin, ' '), " +", std::string(width, '-'), '\n', std::string(kMargin + 2, ' '), "0",
-                    std::string(width - 1 - end.size(), ' '), end, " step\n");
+  const std::string begin = significant(across.value(0), 6), end = significant(across.value(1), 6);
+  const std::size_t space = width - std::min(width - 1, begin.size() + end.size());
+  return out + text(std::string(kMargin, ' '), " +", std::string(width, '-'), '\n', std::string(kMargin + 2, ' '),
+                    begin, std::string(space, ' '), end, ' ', x_axis.label, '\n');
 }
+
+const svg::Axis kStep{"step"};
 
 // Blocks by steps, light to heavy by the logarithm of the value.
 std::string map_text(const RunFiles& run, int columns) {
@@ -113,7 +138,7 @@ std::string run_text(const RunFiles& run, int columns) {
   for (const char* name : {"unigram", "bigram", "floor"})
     if (const auto value = run.entropy(name)) out += text(", ", name, " ", fixed(*value, 3));
   out += text("\n\nloss: . training, o validation\n",
-              chart_text({line_of(run, "train", "loss", '.'), line_of(run, "eval", "loss", 'o')}, columns));
+              chart_text({line_of(run, "train", "loss", '.'), line_of(run, "eval", "loss", 'o')}, columns, kStep));
   const std::string map = map_text(run, columns);
   return map.empty() ? out : out + "\n" + map;
 }
@@ -130,10 +155,70 @@ std::string diff_text(const RunFiles& left, const RunFiles& right, int columns) 
   rows.push_back({"outcome", left.outcome(), right.outcome()});
   rows.push_back({"validation loss", figure(left), figure(right)});
   out += aligned(rows) + "\n" + first_difference(left, right) + "\n";
-  const bool evaluated = !left.kind("eval").empty() && !right.kind("eval").empty();
-  const char* kind = evaluated ? "eval" : "train";
-  return out + text("\n", evaluated ? "validation" : "training", " loss: o ", left.directory, ", x ", right.directory,
-                    '\n', chart_text({line_of(left, kind, "loss", 'o'), line_of(right, kind, "loss", 'x')}, columns));
+  const auto curves = [&](const char* kind, const char* name) {
+    const std::vector<Line> lines{line_of(left, kind, "loss", mark_of(0)), line_of(right, kind, "loss", mark_of(1))};
+    const std::string chart = chart_text(lines, columns, kStep);
+    if (chart.empty()) return std::string();
+    return text("\n", name, " loss: ", mark_of(0), ' ', left.directory, ", ", mark_of(1), ' ', right.directory, ", ",
+                kBoth, " both\n", chart);
+  };
+  return out + curves("train", "training") + curves("eval", "validation");
+}
+
+namespace {
+
+// The validation losses of the arms, each with a mark of its own.
+std::string arms_text(const Arms& arms, int columns) {
+  std::vector<Line> lines;
+  std::string names;
+  for (const NamedRun& named : arms.all) {
+    const auto same = [&](const NamedRun& other) { return other.name == named.name; };
+    const auto nth = static_cast<std::size_t>(std::ranges::find_if(arms.first, same) - arms.first.begin());
+    lines.push_back(line_of(*named.run, "eval", "loss", mark_of(nth)));
+  }
+  for (std::size_t nth = 0; nth < arms.first.size(); ++nth)
+    names += text("  ", mark_of(nth), ' ', arms.first[nth].name, '\n');
+  const std::string chart = chart_text(lines, columns, kStep);
+  return chart.empty() ? "" : text("\nvalidation loss (", kBoth, ": several)\n", names, chart);
+}
+
+std::string view_text(const MapView& view, const SweepResult& result) {
+  const MapCells cells = cells_of(view, result);
+  std::vector<Row> rows{{view.y}};
+  rows[0].insert(rows[0].end(), cells.columns.begin(), cells.columns.end());
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    rows.push_back({cells.rows[row]});
+    for (std::size_t i = 0; i < cells.columns.size(); ++i)
+      rows.back().push_back(std::isfinite(cells.values[row][i]) ? significant(cells.values[row][i], 3)
+                                                                : cells.missing[row][i]);
+  }
+  return text("\n", view.title, " (", view.value, "), across: ", view.x, '\n', aligned(rows));
+}
+
+std::string view_text(const CurveView& view, const SweepResult& result, int columns) {
+  std::vector<Line> lines;
+  std::string names;
+  for (const CurveLine& curve : lines_of(view, result)) {
+    Line line{mark_of(lines.size()), {}};
+    for (std::size_t i = 0; i < curve.x.size(); ++i) line.points.emplace_back(curve.x[i], curve.y[i]);
+    if (!curve.name.empty()) names += text("  ", line.mark, ' ', curve.name, '\n');
+    lines.push_back(std::move(line));
+  }
+  const std::string chart = chart_text(lines, columns, {view.x, view.log_x}, view.log_y);
+  return chart.empty() ? "" : text("\n", view.title, " (", view.value, ")\n", names, chart);
+}
+
+}  // namespace
+
+std::string sweep_text(const Sweep& sweep, const std::string& directory, const SweepResult& result, int columns) {
+  const Arms arms(sweep, directory, result);
+  std::string out = sweep_table(sweep, result) + arms_text(arms, columns);
+  for (const MapView& view : sweep.maps) out += view_text(view, result);
+  for (const CurveView& view : sweep.curves) out += view_text(view, result, columns);
+  for (std::size_t i = 0; i < std::min(arms.first.size(), kMostArms); ++i)
+    if (const std::string map = map_text(*arms.first[i].run, columns); !map.empty())
+      out += text("\n", arms.first[i].name, ", seed ", arms.first[i].run->config.seed, "; ", map);
+  return out + sweep_verdicts(sweep, result);
 }
 
 }  // namespace normlab

@@ -79,38 +79,102 @@ std::optional<double> mean_from(const std::vector<Json>& lines, std::int64_t ste
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
+constexpr std::string_view kStepsTo = "steps_to ";
+constexpr std::string_view kKinds[] = {"train", "eval", "layers", "curvature"};
+
+// A field of a run, without quotients and steps_to: KIND.PATH, with the step behind @.
+struct RunField {
+  std::string_view kind, path;
+  std::optional<std::int64_t> step;
+  bool and_later = false;
+};
+
+RunField parsed(std::string_view field) {
+  if (field == "val_loss") field = "eval.loss";
+  const std::size_t at = field.rfind('@'), dot = field.find('.');
+  check<DataError>(dot != std::string_view::npos && dot < at, "'", field,
+                   "' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are");
+  RunField out{field.substr(0, dot), field.substr(dot + 1, std::min(at, field.size()) - dot - 1), {}};
+  if (at == std::string_view::npos) return out;
+  std::string_view digits = field.substr(at + 1);
+  out.and_later = digits.ends_with("..");
+  if (out.and_later) digits.remove_suffix(2);
+  out.step = parse_int(digits);
+  check<DataError>(out.step.has_value(), "'", field, "': behind @ stands a step, or a step and ..");
+  return out;
+}
+
 // Without quotients.
 std::optional<double> plain_field(const RunFiles& run, std::string_view field) {
-  if (field == "val_loss") field = "eval.loss";
-  constexpr std::string_view kStepsTo = "steps_to ";
   if (field.starts_with(kStepsTo)) {
     const auto bound = bound_of(field.substr(kStepsTo.size()), entropies_of(run));
     return bound ? steps_to(run, *bound) : std::nullopt;
   }
-  const std::size_t at = field.rfind('@'), dot = field.find('.');
-  check<DataError>(dot != std::string_view::npos && dot < at, "'", field,
-                   "' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are");
-  const std::vector<Json>& lines = run.kind(field.substr(0, dot));
-  const std::string path =
-      with_last_block(field.substr(dot + 1, std::min(at, field.size()) - dot - 1), run.config.model.n_layers);
-  if (at == std::string_view::npos) return lines.empty() ? std::nullopt : real_of(at_path(lines.back(), path));
-  std::string_view digits = field.substr(at + 1);
-  const bool and_later = digits.ends_with("..");
-  if (and_later) digits.remove_suffix(2);
-  const auto step = parse_int(digits);
-  check<DataError>(step.has_value(), "'", field, "': behind @ stands a step, or a step and ..");
-  if (and_later) return mean_from(lines, *step, path);
+  const RunField parts = parsed(field);
+  const std::vector<Json>& lines = run.kind(parts.kind);
+  const std::string path = with_last_block(parts.path, run.config.model.n_layers);
+  if (!parts.step) return lines.empty() ? std::nullopt : real_of(at_path(lines.back(), path));
+  if (parts.and_later) return mean_from(lines, *parts.step, path);
   for (const Json& line : lines)
-    if (line.at("step").integer() == *step) return real_of(at_path(line, path));
+    if (line.at("step").integer() == *parts.step) return real_of(at_path(line, path));
   return std::nullopt;
+}
+
+bool has_plain_field(const RunFiles& run, std::string_view field) {
+  if (field.starts_with(kStepsTo)) return bound_of(field.substr(kStepsTo.size()), entropies_of(run)).has_value();
+  const RunField parts = parsed(field);
+  const std::string path = with_last_block(parts.path, run.config.model.n_layers);
+  return std::ranges::any_of(run.kind(parts.kind), [&](const Json& line) {
+    const std::int64_t step = line.at("step").integer();
+    return (!parts.step || step == *parts.step || (parts.and_later && step > *parts.step)) && at_path(line, path);
+  });
+}
+
+void check_plain_field(std::string_view field, std::int64_t steps) {
+  if (field.starts_with(kStepsTo)) {
+    bound_of(field.substr(kStepsTo.size()), {});
+    return;
+  }
+  const RunField parts = parsed(field);
+  if (std::ranges::find(kKinds, parts.kind) == std::end(kKinds)) {
+    const std::vector<std::string> kinds(std::begin(kKinds), std::end(kKinds));
+    const std::string near = nearest(parts.kind, kinds);
+    throw DataError(text("'", field, "': a run has no lines of kind '", parts.kind, "'; ",
+                         near.empty() ? text("it has ", join(kinds, ", ")) : text("did you mean '", near, "'?")));
+  }
+  check<DataError>(!parts.step || (*parts.step >= 0 && *parts.step <= steps), "'", field, "': the run has ", steps,
+                   " steps");
+}
+
+std::pair<std::string_view, std::string_view> parts_of_quotient(std::string_view field) {
+  const std::size_t slash = field.find(" / ");
+  if (slash == std::string_view::npos) return {trimmed(field), ""};
+  return {trimmed(field.substr(0, slash)), trimmed(field.substr(slash + 3))};
 }
 
 template <class Plain>
 std::optional<double> with_quotient(std::string_view field, Plain plain) {
-  const std::size_t slash = field.find(" / ");
-  if (slash == std::string_view::npos) return plain(trimmed(field));
-  const auto a = plain(trimmed(field.substr(0, slash))), b = plain(trimmed(field.substr(slash + 3)));
+  const auto [above, below] = parts_of_quotient(field);
+  const auto a = plain(above);
+  if (below.empty()) return a;
+  const auto b = plain(below);
   return a && b && *b != 0 ? std::optional(*a / *b) : std::nullopt;
+}
+
+// Paths of the numbers in a document, those of an array by its last element.
+void add_paths(const Json& value, const std::string& path, std::vector<std::string>& out) {
+  const auto below = [&](std::string_view name) { return text(path, path.empty() ? "" : ".", name); };
+  if (value.is_object()) {
+    for (const Json::Member& member : value.members()) add_paths(member.value, below(member.name), out);
+  } else if (value.is_array()) {
+    if (!value.elements().empty() && !value.elements()[0].is_object())
+      return add_paths(value.elements().back(), below("-1"), out);
+    for (const Json& element : value.elements())
+      if (const Json* name = element.find("name"); name && name->is_string())
+        add_paths(element, below(name->string()), out);
+  } else {
+    out.push_back(path);
+  }
 }
 
 }  // namespace
@@ -182,6 +246,39 @@ std::optional<double> field_of(const RunFiles& run, std::string_view field) {
 
 std::optional<double> field_of(const Json& document, std::string_view field) {
   return with_quotient(field, [&](std::string_view plain) { return real_of(at_path(document, plain)); });
+}
+
+bool has_field(const RunFiles& run, std::string_view field) {
+  const auto [above, below] = parts_of_quotient(field);
+  return has_plain_field(run, above) && (below.empty() || has_plain_field(run, below));
+}
+
+bool has_field(const Json& document, std::string_view field) {
+  const auto [above, below] = parts_of_quotient(field);
+  return at_path(document, above) && (below.empty() || at_path(document, below));
+}
+
+std::vector<std::string> fields_beside(const RunFiles& run, std::string_view field) {
+  std::vector<std::string> out;
+  const auto [above, below] = parts_of_quotient(field);
+  for (const std::string_view part : {above, below}) {
+    if (part.empty() || part.starts_with(kStepsTo)) continue;
+    const RunField parts = parsed(part);
+    if (!run.kind(parts.kind).empty()) add_paths(run.kind(parts.kind).back(), std::string(parts.kind), out);
+  }
+  return out;
+}
+
+std::vector<std::string> fields_beside(const Json& document) {
+  std::vector<std::string> out;
+  add_paths(document, "", out);
+  return out;
+}
+
+void check_run_field(std::string_view field, std::int64_t steps) {
+  const auto [above, below] = parts_of_quotient(field);
+  check_plain_field(above, steps);
+  if (!below.empty()) check_plain_field(below, steps);
 }
 
 std::optional<double> bound_of(std::string_view bound, const std::map<std::string, double, std::less<>>& entropies) {

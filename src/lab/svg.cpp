@@ -56,6 +56,7 @@ Scale::Scale(const std::vector<double>& values, bool log, double from, double to
   for (const double value : values) {
     if (!holds(value)) continue;
     const double at = log_ ? std::log10(value) : value;
+    whole_ = whole_ && value == std::floor(value);
     low_ = any ? std::min(low_, at) : at;
     high_ = any ? std::max(high_, at) : at;
     any = true;
@@ -90,7 +91,7 @@ std::vector<double> Scale::ticks() const {
     return out;
   }
   const double low = log_ ? std::pow(10, low_) : low_, high = log_ ? std::pow(10, high_) : high_;
-  const double step = round_step(high - low, 6);
+  const double step = std::max(round_step(high - low, 6), whole_ ? 1.0 : 0.0);
   for (double i = std::ceil(low / step); i * step <= high; i += 1) out.push_back(i * step + 0.0);  // + 0: no -0
   return out;
 }
@@ -104,6 +105,18 @@ std::string place(double value) {
 std::string label(double x, double y, std::string_view content, std::string_view css, std::string_view anchor) {
   return text("<text x=\"", place(x), "\" y=\"", place(y), "\" class=\"", css, "\" text-anchor=\"", anchor, "\">",
               escaped(content), "</text>");
+}
+
+std::string title(std::string_view content, double& y) {
+  constexpr auto kMost = static_cast<std::size_t>((kWidth - kLeft) / kLetter);  // letters in a line
+  std::string out;
+  for (; content.size() > kMost; y += kLine) {
+    const std::size_t space = content.rfind(' ', kMost);
+    if (space == std::string_view::npos) break;
+    out += label(kLeft, y, content.substr(0, space), "title", "start");
+    content.remove_prefix(space + 1);
+  }
+  return out + label(kLeft, y, content, "title", "start");
 }
 
 std::string style() {

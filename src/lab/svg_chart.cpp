@@ -1,6 +1,7 @@
 // Lines and points over two axes.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "normlab/base/check.h"
@@ -115,26 +116,64 @@ std::string axes(const Chart& chart, const Scale& x, const Scale& y, double top)
   return out + label(kLeft, top - 8, chart.y.label, "soft", "start");
 }
 
-// Level lines with their names, which make way for one another.
-std::string levels_of(const Chart& chart, const Scale& y) {
+struct Box {
+  double left, right, top, bottom;
+};
+
+// Whether the straight line between two points passes through the box.
+bool crosses(const Box& box, double x0, double y0, double x1, double y1) {
+  if (x0 > x1) std::swap(x0, x1), std::swap(y0, y1);
+  if (x1 < box.left || x0 > box.right) return false;
+  const auto height = [&](double x) { return x1 > x0 ? y0 + (y1 - y0) * (x - x0) / (x1 - x0) : y0; };
+  const double a = height(std::max(x0, box.left)), b = x1 > x0 ? height(std::min(x1, box.right)) : y1;
+  return std::min(a, b) <= box.bottom && std::max(a, b) >= box.top;
+}
+
+bool crosses(const Box& box, const Chart& chart, const Scale& x, const Scale& y) {
+  for (const Series& series : chart.series) {
+    bool pen_down = false;
+    double last_x = 0, last_y = 0;
+    for (const std::size_t i : drawn(series)) {
+      const bool held = x.holds(series.x[i]) && y.holds(series.y[i]);
+      if (held) {
+        const double to_x = x(series.x[i]), to_y = y(series.y[i]);
+        if (crosses(box, pen_down ? last_x : to_x, pen_down ? last_y : to_y, to_x, to_y)) return true;
+        last_x = to_x, last_y = to_y;
+      }
+      pen_down = held && series.form != Series::Form::points;
+    }
+  }
+  return std::ranges::any_of(chart.levels, [&](const Level& level) {
+    return y.holds(level.y) && y(level.y) > box.top && y(level.y) < box.bottom;
+  });
+}
+
+// Level lines with their names, each as far to the right as no curve and no other name is in its way.
+std::string levels_of(const Chart& chart, const Scale& x, const Scale& y, double top) {
+  constexpr double kHeight = 12, kStep = 20, kAir = 2;
   std::string out;
-  std::vector<double> taken;
+  std::vector<Box> taken;
   for (const Level& level : chart.levels) {
     if (!y.holds(level.y)) continue;
-    const double at = y(level.y);
+    const double at = y(level.y), end = kWidth - kRight - 3;
     out += text("<path class=\"level\" d=\"M", place(kLeft), " ", place(at), "H", place(kWidth - kRight), "\"/>");
     if (level.name.empty()) continue;
-    double written = at - 4;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (const double other : taken)
-        if (std::abs(other - written) < 13) {
-          written = other - 13.5;
-          moved = true;
-        }
-    }
-    taken.push_back(written);
-    out += label(kWidth - kRight - 3, written, text(level.name, " ", fixed(level.y, 2)), "soft halo", "end");
+    const std::string name = text(level.name, " ", fixed(level.y, 2));
+    const double width = kLetter * static_cast<double>(name.size());
+    const auto free = [&](const Box& box) {
+      const auto touches = [&](const Box& other) {
+        return box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
+      };
+      return box.top >= top && box.bottom <= top + kPlot && !std::ranges::any_of(taken, touches) &&
+             !crosses(box, chart, x, y);
+    };
+    std::optional<Box> chosen;
+    for (double right = end; !chosen && right - width > kLeft; right -= kStep)
+      for (const double above : {at - kAir - kHeight, at + kAir})
+        if (const Box box{right - width, right, above, above + kHeight}; !chosen && free(box)) chosen = box;
+    if (!chosen) chosen = Box{end - width, end, at - kAir - kHeight, at - kAir};
+    taken.push_back(*chosen);
+    out += label(chosen->right, chosen->bottom - 2, name, "soft halo", "end");
   }
   return out;
 }
@@ -189,7 +228,7 @@ Picture chart(const Chart& chart) {
   for (const Level& level : chart.levels) ys.push_back(level.y);
 
   double top = kLine;
-  std::string body = label(kLeft, top, chart.title, "title", "start");
+  std::string body = title(chart.title, top);
   top += kLine + 3;
   body += legend(chart, top);
   top += kLine - 6;
@@ -197,7 +236,7 @@ Picture chart(const Chart& chart) {
   body += axes(chart, x, y, top);
   for (const Series& series : chart.series)
     if (series.form != Series::Form::points) body += line_of(series, x, y);
-  body += levels_of(chart, y);  // over the lines, so that their names can be read
+  body += levels_of(chart, x, y, top);  // over the lines, so that their names can be read
   body += strips(chart, x, top);
   for (const Series& series : chart.series)
     if (series.form == Series::Form::points) body += points_of(series, x, y);

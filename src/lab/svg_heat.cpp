@@ -34,8 +34,12 @@ std::string cells(const HeatMap& map, const Shades& shades, double left, double 
     for (std::size_t column = 0; column < map.columns.size(); ++column) {
       const double value = map.values[row][column];
       const int shade = shades.of(value);
-      if (shade < 0) continue;
       const double x = left + width * static_cast<double>(column), y = top + height * static_cast<double>(row);
+      if (shade < 0) {
+        if (!map.notes.empty())
+          out += label(x + width / 2, y + height / 2 + 4, map.notes[row][column], "soft", "middle");
+        continue;
+      }
       out += text("<rect class=\"cell q", shade, "\" x=\"", place(x), "\" y=\"", place(y), "\" width=\"",
                   place(width + (map.show_values ? -1 : 0.3)), "\" height=\"",
                   place(height + (map.show_values ? -1 : 0.3)), "\"><title>",
@@ -82,7 +86,7 @@ Picture heat_map(const HeatMap& map) {
   const double height = std::clamp(200 / std::max(rows, 1.0), map.show_values ? 22.0 : 8.0, 34.0);
   const double width = (kWidth - left - kRight) / std::max(columns, 1.0);
   double top = kLine;
-  std::string body = label(kLeft, top, map.title, "title", "start");
+  std::string body = title(map.title, top);
   top += kLine + 4;
   body += label(0, top, map.y_label, "soft", "start");
   body += label(kWidth - kRight, top, map.value_label, "soft", "end");

@@ -22,14 +22,17 @@ class Scale {
 
   bool holds(double value) const;  // finite, and positive on a logarithmic axis
   double operator()(double value) const;
-  std::vector<double> ticks() const;  // round numbers inside the range, at most about seven
+  // Round numbers inside the range, at most about seven; whole ones where all values are.
+  std::vector<double> ticks() const;
 
  private:
-  bool log_;
+  bool log_, whole_ = true;
   double low_ = 0, high_ = 1, from_, to_;
 };
 
 std::string place(double value);  // a coordinate, to a tenth
 std::string label(double x, double y, std::string_view text, std::string_view css, std::string_view anchor);
+// The title of a picture, whose first line stands at `y`; moves `y` to its last line.
+std::string title(std::string_view text, double& y);
 
 }  // namespace normlab::svg

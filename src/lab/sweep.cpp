@@ -112,10 +112,12 @@ class Runner {
       : sweep_(sweep), options_(options), terminal_(terminal) {
     for (const Point& point : sweep.points) {
       if (options.force) std::filesystem::remove_all(point_directory(options.directory, point));
-      if (is_done(sweep, options.directory, point))
-        tidy(sweep, options.directory, point);
-      else
+      if (!is_done(sweep, options.directory, point)) {
         waiting_.push_back({&point});
+        continue;
+      }
+      tidy(sweep, options.directory, point);
+      check_values(sweep, options.directory, point);
     }
     crew_ = Crew::of(sweep, waiting_.size());
     remaining_ = waiting_.size();
@@ -175,6 +177,7 @@ class Runner {
     Task task = found->second.task;
     running_.erase(found);
     if (accept(sweep_, options_.directory, *task.point, ended.code)) {
+      check_values(sweep_, options_.directory, *task.point);
       ++done_;
       finished_ += task.estimate;
       show_done(*task.point);
@@ -298,6 +301,7 @@ bool run_before(const Sweep& sweep, const SweepOptions& options, Terminal& termi
 
 SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
   const Clock::time_point start = Clock::now();
+  refuse_other_sweep(sweep, options.directory);
   std::filesystem::create_directories(text(options.directory, "/points"));
   const DirectoryLock lock(options.directory);
   write_sweep_record(sweep, options.directory);

@@ -9,6 +9,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/hash.h"
+#include "sweep_checks.h"
 
 namespace normlab {
 namespace {
@@ -17,10 +18,6 @@ using config::Yaml;
 
 constexpr std::string_view kBase = "base", kGrid = "grid", kClaims = "claims", kMaps = "maps", kCurves = "curves",
                            kBefore = "before";
-
-[[noreturn]] void fail(const std::string& path, const Yaml& at, std::string_view what) {
-  throw ConfigError(text(config::at_place(path, at.key_at.line > 0 ? at.key_at : at.at), what));
-}
 
 // The tree without some of its keys, which are read in another way.
 Yaml without(Yaml tree, std::initializer_list<std::string_view> keys) {
@@ -35,27 +32,10 @@ std::string written(const std::string& path, const std::string& key, const Yaml&
   return config::value_of(config, key);
 }
 
-// Refuses what is no key of a run; `item` is the claim, map or curve that names it.
-void check_key(const std::string& path, const Yaml& item, std::string_view role, const std::string& key) {
-  try {
-    config::value_of(RunConfig{}, key);
-  } catch (const ConfigError&) {
-    std::vector<std::string> known;
-    RunConfig config;
-    for (const config::Key& each : config::keys_of(config))
-      if (!each.is_section()) known.push_back(each.path);
-    const std::string near = nearest(key, known);
-    const Yaml* place = item.find(role);
-    fail(path, place ? *place : item,
-         text("`", role, "` is a key of a run, not '", config::excerpt(key), "'",
-              near.empty() ? "; `normlab train --help-table` lists them" : text("; did you mean '", near, "'?")));
-  }
-}
-
 Conditions read_conditions(const std::string& path, const Yaml* tree) {
   Conditions out;
   if (tree == nullptr) return out;
-  if (tree->kind != Yaml::Kind::mapping) fail(path, *tree, "conditions are KEY: VALUE or KEY: [VALUES]");
+  if (tree->kind != Yaml::Kind::mapping) fail_at(path, *tree, "conditions are KEY: VALUE or KEY: [VALUES]");
   for (const Yaml& child : tree->children) {
     Condition condition{child.key, {}};
     if (child.kind == Yaml::Kind::sequence)
@@ -71,63 +51,37 @@ const std::vector<Yaml>& items(const std::string& path, const Yaml& tree, std::s
   static const std::vector<Yaml> none;
   const Yaml* found = tree.find(key);
   if (found == nullptr || found->kind == Yaml::Kind::null) return none;
-  if (found->kind != Yaml::Kind::sequence) fail(path, *found, text(key, " is a list"));
+  if (found->kind != Yaml::Kind::sequence) fail_at(path, *found, text(key, " is a list"));
   return found->children;
 }
 
-void check_bound(const std::string& path, const Yaml& at, const std::string& bound) {
-  std::optional<double> number;
-  try {
-    number = bound_of(bound, {});
-  } catch (const DataError& error) {
-    fail(path, at, error.what());
-  }
-  if (number && !std::isfinite(*number)) fail(path, at, text("`bound` is ", bound, ", no finite number"));
+// The keys of a part of the file, and those that are read in another way.
+template <class Part>
+std::vector<std::string> names_of(Part& part, std::initializer_list<std::string_view> others) {
+  std::vector<std::string> names(others.begin(), others.end());
+  for (const config::Key& key : config::keys_of(part)) names.push_back(key.path);
+  return names;
 }
 
 Claim read_claim(const std::string& path, const Yaml& tree) {
   Claim claim;
+  refuse_unknown(path, tree, "a claim", names_of(claim, {"where", "than"}));
   config::load(claim, without(tree, {"where", "than"}), path);
   claim.where = read_conditions(path, tree.find("where"));
   claim.than = read_conditions(path, tree.find("than"));
-  const bool bounded = claim.form == ClaimForm::below || claim.form == ClaimForm::above;
-  const bool ranged = claim.form == ClaimForm::range || claim.form == ClaimForm::exponent;
-  const bool paired = claim.form == ClaimForm::margin || claim.form == ClaimForm::equal;
-  if (claim.claim.empty()) fail(path, tree, "a claim has `claim`, its statement");
-  if (tree.find("form") == nullptr) fail(path, tree, "a claim has `form`: what is compared");
-  if (bounded && claim.bound.empty()) fail(path, tree, "below and above need `bound`");
-  if (bounded) check_bound(path, *tree.find("bound"), claim.bound);
-  if (ranged && claim.within.size() != 2) fail(path, tree, "range and exponent need `within: [least, greatest]`");
-  if (ranged && !(claim.within[0] <= claim.within[1])) fail(path, tree, "`within` is [least, greatest], in this order");
-  if (claim.form == ClaimForm::exponent && claim.of.empty()) fail(path, tree, "exponent needs `of`, a key");
-  if (claim.form == ClaimForm::exponent) check_key(path, tree, "of", claim.of);
-  if (!is_final(claim.is))
-    fail(path, *tree.find("is"),
-         text("`is` is trained, stuck, diverged or nonfinite, not '", config::excerpt(claim.is), "'"));
-  if (paired && claim.than.empty()) fail(path, tree, "margin and equal need `than`: what the other point has");
-  for (const Condition& change : claim.than)
-    if (change.values.size() != 1)
-      fail(path, *tree.find("than"), text("`than` gives ", change.path, " one value, which the other point has"));
+  check_claim(path, tree, claim);
   return claim;
 }
 
-void check_keys(const std::string& path, const Yaml& item, const MapView& map) {
-  check_key(path, item, "x", map.x);
-  check_key(path, item, "y", map.y);
-}
-void check_keys(const std::string& path, const Yaml& item, const CurveView& curve) {
-  check_key(path, item, "x", curve.x);
-  for (const std::string& key : curve.by) check_key(path, item, "by", key);
-}
-
 template <class View>
-std::vector<View> read_views(const std::string& path, const Yaml& tree, std::string_view key) {
+std::vector<View> read_views(const std::string& path, const Yaml& tree, std::string_view key, std::string_view what) {
   std::vector<View> views;
   for (const Yaml& item : items(path, tree, key)) {
     View view;
+    refuse_unknown(path, item, what, names_of(view, {"where"}));
     config::load(view, without(item, {"where"}), path);
     view.where = read_conditions(path, item.find("where"));
-    check_keys(path, item, view);
+    check_view(path, item, view);
     views.push_back(std::move(view));
   }
   return views;
@@ -141,7 +95,7 @@ struct Axis {
 using Grid = std::vector<Axis>;
 
 Grid read_grid(const std::string& path, const Yaml& tree) {
-  if (tree.kind != Yaml::Kind::mapping) fail(path, tree, "a grid is KEY: [VALUES]");
+  if (tree.kind != Yaml::Kind::mapping) fail_at(path, tree, "a grid is KEY: [VALUES]");
   Grid grid;
   for (const Yaml& child : tree.children) {
     Axis axis{child.key, {}};
@@ -149,7 +103,13 @@ Grid read_grid(const std::string& path, const Yaml& tree) {
       axis.values = child.children;
     else
       axis.values.push_back(child);
-    if (axis.values.empty()) fail(path, child, text(child.key, " has no values"));
+    if (axis.values.empty()) fail_at(path, child, text(child.key, " has no values"));
+    if (child.key == "run.dir")
+      fail_at(path, child, "the points of a sweep lie in its own directory; leave run.dir out");
+    std::set<std::string> known;
+    for (const Yaml& value : axis.values)
+      if (!known.insert(written(path, child.key, value)).second)
+        fail_at(path, child, text(child.key, " has the value ", written(path, child.key, value), " twice"));
     grid.push_back(std::move(axis));
   }
   return grid;
@@ -281,42 +241,11 @@ void refuse_varied(std::span<const std::string> overrides, const std::vector<Gri
                            "; change its grid instead");
 }
 
-// Refuses a claim that no measurement can decide: of no points, of points without a counterpart, or along no key.
-void check_points(const std::string& path, const Claim& claim, std::span<const Point> points) {
-  std::set<Settings> all;
-  for (const Point& point : points) all.insert(point.settings);
-  bool any = false, paired = claim.than.empty();
-  std::set<std::string> along;
-  for (const Settings& settings : all) {
-    if (!meets(settings, claim.where)) continue;
-    any = true;
-    paired = paired || all.contains(changed(settings, claim.than));
-    if (claim.form == ClaimForm::exponent) along.insert(settings.at(claim.of));
-  }
-  const std::string name = text(path, ": claim '", claim.claim, "': ");
-  check<ConfigError>(any, name, "no point of the sweep meets its `where`; its values are those of the grid");
-  check<ConfigError>(paired, name, "no point of the sweep differs from `where` as `than` says, and in nothing else");
-  if (claim.form != ClaimForm::exponent) return;
-  check<ConfigError>(along.size() > 1, name, "the sweep does not vary ", claim.of, ", whose power is asked for");
-  for (const std::string& value : along)
-    check<ConfigError>(parse_double(value).has_value(), name, claim.of, " is ", value, ", no number");
-}
-
-void refuse_unknown(const std::string& path, const Yaml& tree) {
-  std::vector<std::string> known{std::string(kBase), std::string(kGrid),   std::string(kClaims),
-                                 std::string(kMaps), std::string(kCurves), std::string(kBefore)};
-  SweepHead head;
-  for (const config::Key& key : config::keys_of(head)) known.push_back(key.path);
-  for (const Yaml& child : tree.children)
-    if (std::ranges::find(known, child.key) == known.end()) {
-      const std::string near = nearest(child.key, known);
-      fail(path, child,
-           text("a sweep has no key '", config::excerpt(child.key), "'; ",
-                near.empty() ? text("it has ", join(known, ", ")) : text("did you mean '", near, "'?")));
-    }
-}
-
 }  // namespace
+
+const std::string& Sweep::source_of(const Claim& claim) const {
+  return claim.source.empty() ? head.source : claim.source;
+}
 
 std::vector<std::string> Sweep::fields() const {
   std::vector<std::string> out;
@@ -352,17 +281,20 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   sweep.overrides.assign(overrides.begin(), overrides.end());
   sweep.seed_count = seeds;
   sweep.name = std::filesystem::path(path).stem().string();
-  refuse_unknown(path, tree);
-  config::load(sweep.head, without(tree, {kBase, kGrid, kClaims, kMaps, kCurves, kBefore}), path);
+  const std::initializer_list<std::string_view> parts{kBase, kGrid, kClaims, kMaps, kCurves, kBefore};
+  refuse_unknown(path, tree, "a sweep", names_of(sweep.head, parts));
+  config::load(sweep.head, without(tree, parts), path);
   if (sweep.head.title.empty()) sweep.head.title = sweep.name;
   std::vector<std::int64_t>& list = sweep.head.seeds;
   if (list.empty()) throw ConfigError(text(path, ": seeds is empty; give one or more, or leave it out"));
+  if (std::set(list.begin(), list.end()).size() != list.size())
+    fail_at(path, *tree.find("seeds"), "seeds has a value twice");
   if (seeds)
     for (list.resize(std::min(list.size(), static_cast<std::size_t>(*seeds))); std::ssize(list) < *seeds;)
-      list.push_back(list.back() + 1);
+      list.push_back(*std::ranges::max_element(list) + 1);
   for (const Yaml& item : items(path, tree, kClaims)) sweep.claims.push_back(read_claim(path, item));
-  sweep.maps = read_views<MapView>(path, tree, kMaps);
-  sweep.curves = read_views<CurveView>(path, tree, kCurves);
+  sweep.maps = read_views<MapView>(path, tree, kMaps, "a map");
+  sweep.curves = read_views<CurveView>(path, tree, kCurves, "a curve");
 
   const std::vector<Grid> grids = read_grids(path, tree);
   refuse_varied(overrides, grids, path);
@@ -372,14 +304,14 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   base.run.dir = std::nullopt;
   base.train.threads = std::nullopt;  // changes no result
   const Yaml* before = tree.find(kBefore);
-  if (before != nullptr && before->kind != Yaml::Kind::mapping) fail(path, *before, "before is KEY: VALUE");
+  if (before != nullptr && before->kind != Yaml::Kind::mapping) fail_at(path, *before, "before is KEY: VALUE");
   PointMaker maker{path, sweep.head, base, before};
   for (const Grid& grid : grids) {
     std::vector<const Yaml*> chosen;
     maker.add_all(grid, chosen);
   }
   sweep.points = std::move(maker.points);
-  for (const Claim& claim : sweep.claims) check_points(path, claim, sweep.points);
+  check_against_points(sweep);
   sweep.before = std::move(maker.points_before);
   return sweep;
 }

@@ -151,6 +151,32 @@ bool accept(const Sweep& sweep, const std::string& directory, const Point& point
   return true;
 }
 
+void check_values(const Sweep& sweep, const std::string& directory, const Point& point) {
+  const Measured measured = measured_of(sweep, directory, point);
+  if (measured.outcome == "diverged" || measured.outcome == "nonfinite") return;
+  const bool trains = sweep.head.measure == Measure::train;
+  const RunFiles run = trains ? read_run(point_directory(directory, point)) : RunFiles{};
+  const Json document = trains ? Json() : document_of(directory, point);
+  const auto look = [&](std::string_view what, const std::string& name, const std::string& field,
+                        const Conditions& where) {
+    if (!meets(point.settings, where) || (trains ? has_field(run, field) : has_field(document, field))) return;
+    const std::string near = nearest(field, trains ? fields_beside(run, field) : fields_beside(document));
+    throw UserError(text(sweep.path, ": ", what, " '", name, "': there is no value '", field, "'",
+                         near.empty() ? "; metrics.jsonl or the command's --json document has the names"
+                                      : text("; did you mean '", near, "'?"),
+                         " (", point_directory(directory, point), ")"));
+  };
+  for (const Claim& claim : sweep.claims) {
+    for (const std::string& field : fields_of(claim)) look("claim", claim.claim, field, claim.where);
+    check<UserError>(
+        claim.bound.empty() || !meets(point.settings, claim.where) || bound_of(claim.bound, measured.entropies),
+        sweep.path, ": claim '", claim.claim, "': '", claim.bound, "' is not known for this data; ",
+        "floor is, of a built-in corpus");
+  }
+  for (const MapView& map : sweep.maps) look("map", map.title, map.value, map.where);
+  for (const CurveView& curve : sweep.curves) look("curve", curve.title, curve.value, curve.where);
+}
+
 void tidy(const Sweep& sweep, const std::string& directory, const Point& point) {
   std::error_code ignored;
   for (const std::string& path :

@@ -23,6 +23,9 @@ std::string errors_path(const std::string& directory, const Point& point);
 // What its process has left is a result: makes the point done, and true. False when it is none.
 bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code);
 
+// UserError where a claim, map or curve asks for a value that the point, being done and healthy, does not have.
+void check_values(const Sweep& sweep, const std::string& directory, const Point& point);
+
 // Removes what a point that is done needs no more; a sweep that was killed may have left it.
 void tidy(const Sweep& sweep, const std::string& directory, const Point& point);
 

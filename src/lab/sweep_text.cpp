@@ -77,6 +77,16 @@ Json varied_settings(const Point& point) {
   return out;
 }
 
+void refuse_other_sweep(const Sweep& sweep, const std::string& directory) {
+  if (!is_sweep(directory)) return;
+  namespace fs = std::filesystem;
+  const fs::path file = parse_json(read_file(record_path(directory)), record_path(directory)).at("file").string();
+  std::error_code gone;  // the folder of both may have moved
+  const bool same = file.stem() == sweep.name && (!fs::exists(file, gone) || fs::equivalent(file, sweep.path, gone));
+  check<UserError>(same, directory, ": this is the directory of the sweep ", file.string(), "; give ", sweep.path,
+                   " another with run.dir=DIR");
+}
+
 void write_sweep_record(const Sweep& sweep, const std::string& directory) {
   const Json record = Json::object({{"file", std::filesystem::absolute(sweep.path).string()},
                                     {"overrides", sweep.overrides},
@@ -111,7 +121,7 @@ Json sweep_document(const Sweep& sweep, const SweepResult& result) {
   }
   for (std::size_t i = 0; i < result.claims.size(); ++i)
     claims.push(Json::object({{"claim", sweep.claims[i].claim},
-                              {"source", sweep.claims[i].source.empty() ? sweep.head.source : sweep.claims[i].source},
+                              {"source", sweep.source_of(sweep.claims[i])},
                               {"verdict", config::to_string(result.claims[i].verdict)},
                               {"measured", result.claims[i].measured},
                               {"expected", result.claims[i].expected}}));
@@ -151,7 +161,11 @@ std::string sweep_table(const Sweep& sweep, const SweepResult& result) {
   for (std::size_t column = table[0].size(); column-- > 0;)
     if (table[0][column].size() > kLongest)
       for (Row& row : table) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
-  std::string out = aligned(table);
+  return aligned(table);
+}
+
+std::string sweep_verdicts(const Sweep& sweep, const SweepResult& result) {
+  std::string out;
   for (std::size_t i = 0; i < result.claims.size(); ++i)
     out += text("\n", config::to_string(result.claims[i].verdict), ": ", sweep.claims[i].claim, "\n    measured ",
                 result.claims[i].measured, "; expected ", result.claims[i].expected, "\n");

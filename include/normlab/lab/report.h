@@ -26,6 +26,8 @@ void write_sweep_report(const Sweep& sweep, const std::string& directory, const 
 std::string sweep_picture(const Sweep& sweep, const std::string& directory, const SweepResult& result);
 
 // For the terminal, `columns` wide.
+// Of a sweep: its table, curves and maps, and its verdicts.
+std::string sweep_text(const Sweep& sweep, const std::string& directory, const SweepResult& result, int columns);
 std::string run_text(const RunFiles& run, int columns);
 std::string diff_text(const RunFiles& left, const RunFiles& right, int columns);
 

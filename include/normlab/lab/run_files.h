@@ -47,6 +47,15 @@ const Json* at_path(const Json& root, std::string_view path);
 std::optional<double> field_of(const RunFiles& run, std::string_view field);
 std::optional<double> field_of(const Json& document, std::string_view field);
 
+// Whether the value is there, be it a number or a null; a step that was not reached is there where its bound is known.
+bool has_field(const RunFiles& run, std::string_view field);
+bool has_field(const Json& document, std::string_view field);
+// Paths of values that lie beside `field`, to suggest one.
+std::vector<std::string> fields_beside(const RunFiles& run, std::string_view field);
+std::vector<std::string> fields_beside(const Json& document);
+// DataError for what is no field of a run of so many steps, whatever it writes.
+void check_run_field(std::string_view field, std::int64_t steps);
+
 // "bigram - 0.1", "2.92": a name of `entropy`, a number, or a name and a number. Nothing where the run lacks the name.
 // DataError for anything else.
 std::optional<double> bound_of(std::string_view bound, const std::map<std::string, double, std::less<>>& entropies);

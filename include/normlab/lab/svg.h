@@ -44,6 +44,7 @@ struct HeatMap {
   bool log = false;                                     // colours by the logarithm
   bool show_values = false;                             // each cell has its number
   std::optional<std::pair<double, double>> range = {};  // of the colours; by default that of the values
+  std::vector<std::vector<std::string>> notes = {};     // of the same size, or none: what an empty cell says
 };
 
 inline constexpr int kColours = 8;

@@ -39,6 +39,8 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal&
 
 // What is done so far, without running anything.
 SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory);
+// UserError where another file's sweep has the directory: its results and its report would be replaced.
+void refuse_other_sweep(const Sweep& sweep, const std::string& directory);
 void write_sweep_record(const Sweep& sweep, const std::string& directory);
 // The sweep that a directory was made from. DataError where it holds none.
 Sweep sweep_of(const std::string& directory);
@@ -56,7 +58,8 @@ Json varied_settings(const Point& point);
 Json sweep_document(const Sweep& sweep, const SweepResult& result);
 // A head, and a row for each setting: its keys, seeds, outcomes, and the mean and deviation of what is measured.
 std::vector<Row> setting_table(const Sweep& sweep, const SweepResult& result);
-// For people: a line for each setting, then the verdicts.
+// For people: a line for each setting; and of each claim its verdict with the numbers.
 std::string sweep_table(const Sweep& sweep, const SweepResult& result);
+std::string sweep_verdicts(const Sweep& sweep, const SweepResult& result);
 
 }  // namespace normlab

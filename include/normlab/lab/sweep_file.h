@@ -68,6 +68,7 @@ struct Sweep {
   std::vector<std::string> overrides;   // what it was loaded with
   std::optional<std::int64_t> seed_count;
 
+  const std::string& source_of(const Claim& claim) const;  // its own, else that of the file
   std::vector<std::string> fields() const;   // what claims, maps and curves need of each point, without repetitions
   std::vector<std::string> columns() const;  // of tables: the same, and of runs the validation loss
 };

@@ -1,0 +1,186 @@
+#include "sweep_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "normlab/base/check.h"
+
+namespace normlab {
+namespace {
+
+using config::Yaml;
+using Strings = std::vector<std::string>;
+
+// Refuses what is no key of a run; `item` is the claim, map or curve that names it.
+void check_key(const std::string& path, const Yaml& item, std::string_view role, const std::string& key) {
+  try {
+    config::value_of(RunConfig{}, key);
+  } catch (const ConfigError&) {
+    Strings known;
+    RunConfig config;
+    for (const config::Key& each : config::keys_of(config))
+      if (!each.is_section()) known.push_back(each.path);
+    const std::string near = nearest(key, known);
+    const Yaml* place = item.find(role);
+    fail_at(path, place ? *place : item,
+            text("`", role, "` is a key of a run, not '", config::excerpt(key), "'",
+                 near.empty() ? "; `normlab train --help-table` lists them" : text("; did you mean '", near, "'?")));
+  }
+}
+
+void check_bound(const std::string& path, const Yaml& at, const std::string& bound) {
+  std::optional<double> number;
+  try {
+    number = bound_of(bound, {});
+  } catch (const DataError& error) {
+    fail_at(path, at, error.what());
+  }
+  if (number && !std::isfinite(*number)) fail_at(path, at, text("`bound` is ", bound, ", no finite number"));
+}
+
+// The keys that a form reads, beside those of all.
+Strings keys_of(ClaimForm form) {
+  switch (form) {
+    case ClaimForm::below:
+    case ClaimForm::above:
+      return {"bound"};
+    case ClaimForm::range:
+      return {"within"};
+    case ClaimForm::exponent:
+      return {"within", "of"};
+    case ClaimForm::margin:
+      return {"by", "times", "than"};
+    case ClaimForm::outcome:
+      return {"is"};
+    case ClaimForm::equal:
+      return {"tolerance", "standard_errors", "than"};
+  }
+  __builtin_unreachable();
+}
+
+void refuse_keys_of_other_forms(const std::string& path, const Yaml& item, ClaimForm form) {
+  const Strings own = keys_of(form);
+  for (const ClaimForm other :
+       {ClaimForm::below, ClaimForm::exponent, ClaimForm::margin, ClaimForm::outcome, ClaimForm::equal})
+    for (const std::string& key : keys_of(other))
+      if (const Yaml* found = item.find(key); found != nullptr && std::ranges::find(own, key) == own.end())
+        fail_at(
+            path, *found,
+            text("a claim of form ", config::to_string(form), " does not read `", key, "`; it has ", join(own, ", ")));
+}
+
+void check_pair(const std::string& path, const Yaml& item, std::string_view one, std::string_view other) {
+  if (item.find(one) != nullptr && item.find(other) != nullptr)
+    fail_at(path, *item.find(other), text("`", one, "` and `", other, "` do not go together; give one of them"));
+}
+
+// A claim, map or curve in messages.
+std::string named(const Sweep& sweep, std::string_view what, const std::string& name) {
+  return text(sweep.path, ": ", what, " '", name, "': ");
+}
+
+void check_claim_points(const Sweep& sweep, const Claim& claim, const std::set<Settings>& all) {
+  bool any = false, paired = claim.than.empty();
+  std::set<std::string> along;
+  for (const Settings& settings : all) {
+    if (!meets(settings, claim.where)) continue;
+    any = true;
+    paired = paired || all.contains(changed(settings, claim.than));
+    if (claim.form == ClaimForm::exponent) along.insert(settings.at(claim.of));
+  }
+  const std::string name = named(sweep, "claim", claim.claim);
+  check<ConfigError>(any, name, "no point of the sweep meets its `where`; its values are those of the grid");
+  check<ConfigError>(paired, name, "no point of the sweep differs from `where` as `than` says, and in nothing else");
+  if (claim.form != ClaimForm::exponent) return;
+  check<ConfigError>(along.size() > 1, name, "the sweep does not vary ", claim.of, ", whose power is asked for");
+  for (const std::string& value : along)
+    check<ConfigError>(parse_double(value).has_value(), name, claim.of, " is ", value, ", no number");
+}
+
+void check_value(const Sweep& sweep, const std::string& name, const std::string& value, const Conditions& where) {
+  std::int64_t most = 0;
+  for (const Point& point : sweep.points)
+    if (meets(point.settings, where)) most = std::max(most, point.config.train.steps);
+  try {
+    if (sweep.head.measure == Measure::train) check_run_field(value, most);
+  } catch (const DataError& error) {
+    throw ConfigError(name + error.what());
+  }
+}
+
+template <class View>
+void check_view_points(const Sweep& sweep, std::string_view what, const View& view) {
+  const std::string name = named(sweep, what, view.title);
+  const bool any =
+      std::ranges::any_of(sweep.points, [&](const Point& point) { return meets(point.settings, view.where); });
+  check<ConfigError>(any, name, "no point of the sweep meets its `where`; its values are those of the grid");
+  check_value(sweep, name, view.value, view.where);
+}
+
+}  // namespace
+
+void fail_at(const std::string& path, const Yaml& at, std::string_view what) {
+  throw ConfigError(text(config::at_place(path, at.key_at.line > 0 ? at.key_at : at.at), what));
+}
+
+void refuse_unknown(const std::string& path, const Yaml& item, std::string_view what, const Strings& known) {
+  if (item.kind != Yaml::Kind::mapping)
+    fail_at(path, item, text(what, " takes keys ('key: value'); it has ", join(known, ", ")));
+  for (const Yaml& child : item.children)
+    if (std::ranges::find(known, child.key) == known.end()) {
+      const std::string near = nearest(child.key, known);
+      fail_at(path, child,
+              text(what, " has no key '", config::excerpt(child.key), "'; ",
+                   near.empty() ? text("it has ", join(known, ", ")) : text("did you mean '", near, "'?")));
+    }
+}
+
+void check_claim(const std::string& path, const Yaml& item, const Claim& claim) {
+  const bool bounded = claim.form == ClaimForm::below || claim.form == ClaimForm::above;
+  const bool ranged = claim.form == ClaimForm::range || claim.form == ClaimForm::exponent;
+  const bool paired = claim.form == ClaimForm::margin || claim.form == ClaimForm::equal;
+  if (claim.claim.empty()) fail_at(path, item, "a claim has `claim`, its statement");
+  if (item.find("form") == nullptr) fail_at(path, item, "a claim has `form`: what is compared");
+  refuse_keys_of_other_forms(path, item, claim.form);
+  if (bounded && claim.bound.empty()) fail_at(path, item, "below and above need `bound`");
+  if (bounded) check_bound(path, *item.find("bound"), claim.bound);
+  if (ranged && claim.within.size() != 2) fail_at(path, item, "range and exponent need `within: [least, greatest]`");
+  if (ranged && !(claim.within[0] <= claim.within[1]))
+    fail_at(path, item, "`within` is [least, greatest], in this order");
+  if (claim.form == ClaimForm::exponent && claim.of.empty()) fail_at(path, item, "exponent needs `of`, a key");
+  if (claim.form == ClaimForm::exponent) check_key(path, item, "of", claim.of);
+  if (!is_final(claim.is))
+    fail_at(path, *item.find("is"),
+            text("`is` is trained, stuck, diverged or nonfinite, not '", config::excerpt(claim.is), "'"));
+  check_pair(path, item, "by", "times");
+  check_pair(path, item, "tolerance", "standard_errors");
+  if (paired && claim.than.empty()) fail_at(path, item, "margin and equal need `than`: what the other point has");
+  for (const Condition& change : claim.than)
+    if (change.values.size() != 1)
+      fail_at(path, *item.find("than"), text("`than` gives ", change.path, " one value, which the other point has"));
+}
+
+void check_view(const std::string& path, const Yaml& item, const MapView& map) {
+  check_key(path, item, "x", map.x);
+  check_key(path, item, "y", map.y);
+}
+
+void check_view(const std::string& path, const Yaml& item, const CurveView& curve) {
+  check_key(path, item, "x", curve.x);
+  for (const std::string& key : curve.by) check_key(path, item, "by", key);
+}
+
+void check_against_points(const Sweep& sweep) {
+  std::set<Settings> all;
+  for (const Point& point : sweep.points) all.insert(point.settings);
+  for (const Claim& claim : sweep.claims) {
+    check_claim_points(sweep, claim, all);
+    if (claim.form != ClaimForm::outcome)
+      check_value(sweep, named(sweep, "claim", claim.claim), claim.value, claim.where);
+  }
+  for (const MapView& map : sweep.maps) check_view_points(sweep, "map", map);
+  for (const CurveView& curve : sweep.curves) check_view_points(sweep, "curve", curve);
+}
+
+}  // namespace normlab
