@@ -221,7 +221,9 @@ TEST_CASE("cli: the text of a sweep has its curves, its maps and how runs withou
   const std::string file = shop.write("drawn.yaml", R"(title: drawn
 base: tiny.yaml
 grid: {model.placement: [post, pre], optimizer.lr: [1e-3, 1e8]}
-maps: [{title: rates, x: optimizer.lr, y: model.placement}]
+maps:
+  - {title: rates, x: optimizer.lr, y: model.placement}
+  - {title: the same rate, x: optimizer.lr, y: model.placement, where: {optimizer.lr: 1e-3, model.placement: post}}
 curves: [{title: by rate, x: optimizer.lr, log_x: true, by: [model.placement]}]
 claims:
   - {claim: a, source: "Somebody 2001", form: below, bound: 100, where: {optimizer.lr: 1e-3}}
@@ -239,5 +241,10 @@ claims:
   const std::string page = read_file(shop.path("s/report.html"));
   CHECK(holds(page, ">nonfinite</text>"));
   CHECK(holds(page, "post (1e+08: nonfinite)"));
+  // Of the two values one has the first shade, the other the last; so in the map of one of them alone.
+  const std::size_t second = page.find("the same rate");
+  REQUIRE(second != std::string::npos);
+  const std::string cell = page.substr(second, page.find("</figure>", second) - second);
+  CHECK((holds(cell, "cell q0\"") || holds(cell, "cell q20\"")));
   CHECK(holds(page, "data-name=\"measured\""));
 }

@@ -1,6 +1,7 @@
 // The page of a sweep: its verdicts, and the pictures that show why.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "normlab/base/files.h"
@@ -9,18 +10,36 @@
 namespace normlab {
 namespace {
 
-svg::Picture map_picture(const MapView& view, const SweepResult& result) {
-  MapCells cells = cells_of(view, result);
-  return svg::heat_map({.title = view.title,
-                        .x_label = view.x,
-                        .y_label = view.y,
-                        .value_label = view.value,
-                        .columns = std::move(cells.columns),
-                        .rows = std::move(cells.rows),
-                        .values = std::move(cells.values),
-                        .log = view.log,
-                        .show_values = true,
-                        .notes = std::move(cells.missing)});
+// Maps of one value have the same colours for it.
+std::vector<svg::Picture> map_pictures(const Sweep& sweep, const SweepResult& result) {
+  std::vector<svg::HeatMap> maps;
+  std::map<std::string, std::pair<double, double>> ranges;
+  for (const MapView& view : sweep.maps) {
+    MapCells cells = cells_of(view, result);
+    for (const std::vector<double>& row : cells.values)
+      for (const double value : row) {
+        if (!std::isfinite(value) || (view.log && value <= 0)) continue;
+        auto& [low, high] = ranges.try_emplace(view.value, value, value).first->second;
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+    maps.push_back({.title = view.title,
+                    .x_label = view.x,
+                    .y_label = view.y,
+                    .value_label = view.value,
+                    .columns = std::move(cells.columns),
+                    .rows = std::move(cells.rows),
+                    .values = std::move(cells.values),
+                    .log = view.log,
+                    .show_values = true,
+                    .notes = std::move(cells.missing)});
+  }
+  std::vector<svg::Picture> out;
+  for (svg::HeatMap& map : maps) {
+    if (const auto range = ranges.find(map.value_label); range != ranges.end()) map.range = range->second;
+    out.push_back(svg::heat_map(map));
+  }
+  return out;
 }
 
 svg::Picture curve_picture(const CurveView& view, const SweepResult& result) {
@@ -46,7 +65,7 @@ svg::Picture curve_picture(const CurveView& view, const SweepResult& result) {
 std::vector<svg::Picture> view_pictures(const Sweep& sweep, const SweepResult& result) {
   std::vector<svg::Picture> out;
   for (const CurveView& view : sweep.curves) out.push_back(curve_picture(view, result));
-  for (const MapView& view : sweep.maps) out.push_back(map_picture(view, result));
+  for (svg::Picture& picture : map_pictures(sweep, result)) out.push_back(std::move(picture));
   return out;
 }
 
@@ -55,11 +74,12 @@ std::string verdict_table(const Sweep& sweep, const SweepResult& result) {
   std::vector<Row> rows{{"claim", "verdict", "measured", "expected", "source"}};
   for (std::size_t i = 0; i < sweep.claims.size(); ++i) {
     const Claim& claim = sweep.claims[i];
+    const std::string source = claim.source.empty() && !sweep.head.source.empty() ? "as above" : claim.source;
     if (i < result.claims.size())
       rows.push_back({claim.claim, std::string(config::to_string(result.claims[i].verdict)), result.claims[i].measured,
-                      result.claims[i].expected, sweep.source_of(claim)});
+                      result.claims[i].expected, source});
     else
-      rows.push_back({claim.claim, "not yet", "", "", sweep.source_of(claim)});
+      rows.push_back({claim.claim, "not yet", "", "", source});
   }
   return html_table(rows);
 }
@@ -102,7 +122,8 @@ std::string sweep_page(const Sweep& sweep, const std::string& directory, const S
   const std::span<const NamedRun> mapped = std::span(arms.first).subspan(0, std::min(arms.first.size(), kMostArms));
   for (svg::Picture& picture : failure_maps(mapped)) layers.push_back(std::move(picture));
 
-  std::string body = html_paragraph(sweep.head.source) + html_paragraph(sweep.head.about);
+  std::string body = html_paragraph(sweep.head.source.empty() ? "" : "Source: " + sweep.head.source) +
+                     html_paragraph(sweep.head.about);
   if (result.done.size() < sweep.points.size())
     body += html_paragraph(text(result.done.size(), " of ", sweep.points.size(), " points are done so far."));
   body += html_section("Verdicts", verdict_table(sweep, result));
