@@ -27,12 +27,10 @@ int run(const Words& words) {
                    words.files().size(), " names; usage: normlab export ", export_command.usage);
   const std::string &from = words.files()[0], &target = words.files()[1];
   if (to == "csv") {
+    require_new_file("export", target);
     const std::string metrics = std::filesystem::is_directory(from) ? from + "/metrics.jsonl" : from;
     const std::string table = metrics_csv(read_file(metrics), metrics);
-    if (target == "/dev/stdout")
-      print(table);
-    else
-      write_file(target, table);
+    write_output(target, table);
     return 0;
   }
   const Checkpoint checkpoint(checkpoint_path(from));
@@ -56,7 +54,7 @@ const Command export_command{
     "way.\n"
     "pytorch: of every model, one readable model.py that loads the weights, writes text and trains on.\n"
     "csv: metrics.jsonl with the columns step, layer, part, measure, value; FILE may be /dev/stdout.\n"
-    "Files of those names in DIR are replaced.",
+    "No file is replaced: name another DIR or FILE, or delete what is there first.",
     "  normlab export runs/tiny --to hf tiny-hf\n  normlab export runs/tiny --to csv tiny.csv",
     kOptions,
     run};

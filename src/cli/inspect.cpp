@@ -78,6 +78,8 @@ Curvature curvature_of(const Subject& subject, const Batch& batch) {
 int run(const Words& words) {
   const std::int64_t seeds = words.integer("--seeds", 1).value_or(1);
   const std::vector<Index> depths = depths_of(words), shards = rising_numbers(words, "--shards", "shards");
+  const auto picture = words.value("--svg");
+  if (picture) require_new_file("inspect", *picture);
   const Subject subject = load_subject(words);
   check<UserError>(!subject.checkpoint || (seeds == 1 && depths.empty()),
                    "inspect: --seeds and --depths are about fresh models; give a configuration instead of ",
@@ -95,7 +97,7 @@ int run(const Words& words) {
     if (!shards.empty()) report.shards = shard_differences(subject.model, batch, shards);
     if (words.has("--curvature")) curvature = curvature_of(subject, batch);
   });
-  if (const auto file = words.value("--svg")) write_file(*file, svg_of(report));
+  if (picture) write_output(*picture, svg_of(report));
   if (!words.has("--json")) {
     print(text_of(report, output_columns()));
     if (curvature) print(text('\n', text_of(*curvature)));

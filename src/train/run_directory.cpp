@@ -21,14 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void make_directories(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  check<UserError>(error != std::errc::not_a_directory, path.string(),
-                   ": the directory cannot be made below a file; give another run.dir");
-  check<SystemError>(!error, path.string(), ": the directory cannot be made: ", error.message(),
-                     "; give another run.dir, or run where you may write");
-}
+constexpr std::string_view kAdvice = "give another run.dir";
 
 // Empty, or with no more than a run.json begun.
 bool is_free(const fs::path& path) {
@@ -52,7 +45,7 @@ void remove_run(const fs::path& path) {
 
 // Made here, so that of two runs that start at once each has its own.
 fs::path first_free(const std::string& name) {
-  make_directories("runs");
+  make_directories("runs", kAdvice);
   for (int number = 1;; ++number) {
     fs::path path = fs::path("runs") / (number == 1 ? name : text(name, '-', number));
     std::error_code error;
@@ -74,7 +67,7 @@ std::string claim_directory(const std::optional<std::string>& wanted, const std:
     const RunLock lock(path.string());
     remove_run(path);
   }
-  make_directories(path);
+  make_directories(path.string(), kAdvice);
   return path.string();
 }
 
@@ -115,7 +108,7 @@ void remove_temporary_files(const fs::path& directory) {
 
 void begin_run_files(const std::string& directory, const RunRecord& record) {
   write_run_record(directory, record, std::nullopt);
-  make_directories(fs::path(directory) / "checkpoints");
+  make_directories(text(directory, "/checkpoints"), kAdvice);
   for (const fs::path& each : {fs::path(directory), fs::path(directory) / "checkpoints"}) remove_temporary_files(each);
   write_file(text(directory, "/config.yaml"), config::dump(record.config));
 }
