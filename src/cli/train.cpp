@@ -13,7 +13,7 @@ namespace {
 constexpr Option kOptions[] = {
     {"--resume", "RUN", "go on from the last checkpoint of a run directory; takes no CONFIG"},
     {"--stop-at", "N", "write a checkpoint after N updates and end"},
-    {"--force", "", "replace the directory run.dir, if it holds a run"},
+    {"--force", "", "replace the directory run.dir, if it holds a run and nothing else"},
     {"--print-config", "", "show every key with its value and where it came from; trains nothing"},
     {"--help-config", "", "list every key with its default, range and meaning"},
     {"--help-table", "", "the same as a Markdown table"},

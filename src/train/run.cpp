@@ -133,7 +133,7 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const Gpt model = starting_model(config, data, std::move(start));
   Optimizer optimizer(config.optimizer, model.store());
 
-  const std::string directory = claim_directory(config.run.dir, name, options.force);
+  const std::string directory = claim_directory(config, name, options.force);
   const RunLock lock(directory);
   config.run.dir = directory;
   terminal.line(start_report(config, data.facts(), model, team));
