@@ -79,6 +79,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
           {{"sample", "@/run", "--samples", "0"}, "sample: --samples takes a whole number of at least 1, got '0'"},
           {{"sample", "@/run", "--seed", "-1"}, "sample: --seed takes a whole number of at least 0, got '-1'"},
           {{"sample", "@/run", "--stop", ""}, "sample: --stop takes a text that is not empty"},
+          {{"sample", "@/run", "--stop", "a", "--stop", "b\xFF"},
+           "sample: --stop: byte 1 is not UTF-8; give a text, as the terminal writes it"},
           {{"sample", "@/run", "--prompt", "a", "--prompt-file", "b"},
            "sample: give --prompt or --prompt-file, not both"},
           {{"sample", "@/run", "--prompt-file", "@/none.txt"},

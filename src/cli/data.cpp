@@ -2,6 +2,7 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
@@ -39,7 +40,7 @@ int run(const Words& words) {
   require_new_file("data", file);
   const auto corpus = make_corpus(name, config.data.order, static_cast<std::uint64_t>(config.seed));
   const std::string content = corpus->generate(config.data.size);
-  const std::string about = text(file, ": ", content.size(), " characters of ", name, ", entropy rate ",
+  const std::string about = text(printable(file), ": ", content.size(), " characters of ", name, ", entropy rate ",
                                  fixed(corpus->entropy_rate(), 4), " nats a character\n");
   write_output(file, content);
   if (file == kStandardOutput)

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab::cli {
 namespace {
@@ -38,7 +39,7 @@ int run(const Words& words) {
     export_hugging_face(checkpoint, target);
   else
     export_pytorch(checkpoint, target);
-  print(text(target, ": written from ", checkpoint.path(), '\n'));
+  print(printable(text(target, ": written from ", checkpoint.path(), '\n')));
   return 0;
 }
 

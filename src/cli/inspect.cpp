@@ -7,6 +7,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/curvature.h"
 #include "normlab/train/terminal.h"
 #include "subject.h"
@@ -99,7 +100,7 @@ int run(const Words& words) {
   });
   if (picture) write_output(*picture, svg_of(report));
   if (!words.has("--json")) {
-    print(text_of(report, output_columns()));
+    print(printable(text_of(report, output_columns())));
     if (curvature) print(text('\n', text_of(*curvature)));
     return 0;
   }

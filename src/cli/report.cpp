@@ -4,6 +4,7 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 #include "normlab/train/terminal.h"
 
 namespace normlab::cli {
@@ -47,7 +48,7 @@ int run(const Words& words) {
   std::vector<RunFiles> runs;
   for (const std::string& directory : files) runs.push_back(read_run(directory));
   if (words.has("--text")) {
-    for (const RunFiles& run : runs) print(run_text(run, Terminal::standard_error().columns()) + "\n");
+    for (const RunFiles& run : runs) print(printable(run_text(run, Terminal::standard_error().columns())) + "\n");
     return 0;
   }
   const bool is_one = runs.size() == 1;

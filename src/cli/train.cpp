@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/curvature_log.h"
 #include "normlab/lab/report.h"
 #include "normlab/train/run.h"
@@ -59,7 +60,7 @@ int run(const Words& words) {
   options.watch = curvature_log;
   Terminal terminal = Terminal::standard_error();
   const RunResult result = train(words, options, terminal);
-  print_result(result.summary);
+  print_result(printable(result.summary));
   const Outcome outcome = result.report.outcome;
   if (outcome == Outcome::nonfinite || outcome == Outcome::diverged)
     terminal.line(text("normlab: ", config::to_string(outcome), ": ", result.report.reason,
