@@ -120,6 +120,21 @@ TEST_CASE("cli: export --to pytorch writes every parameter and buffer, and the s
   CHECK(shop.exists("torch/tokenizer.json"));
 }
 
+TEST_CASE("cli: an export into a directory that holds one of its files is refused, and nothing is written") {
+  const Workshop& shop = trained();
+  std::filesystem::create_directory(shop.path("mine"));
+  for (const std::string file : {"model.safetensors", "tokenizer.json", "config.json", "model.py"}) {
+    shop.write("mine/" + file, "mine");
+    const Finished done = exported(shop, "run", file == "model.py" ? "pytorch" : "hf", "mine");
+    CHECK(done.code == 2);
+    CHECK(done.err == text("normlab: export: ", shop.path("mine/" + file),
+                           " exists, and is kept; name another file, or delete it first\n"));
+    CHECK(read_file(shop.path("mine/" + file)) == "mine");
+    std::filesystem::remove(shop.path("mine/" + file));
+    CHECK(std::filesystem::is_empty(shop.path("mine")));
+  }
+}
+
 TEST_CASE("export: metrics as a table, one number a row") {
   CHECK(metrics_csv("{\"step\":1,\"kind\":\"train\",\"loss\":2.5,\"lr\":1e-3}\n"
                     "{\"step\":0,\"kind\":\"layers\",\"norm\":{\"blocks.1.mlp.up.weight\":3,\"tok_embed.weight\":4},"

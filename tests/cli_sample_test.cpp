@@ -67,7 +67,12 @@ TEST_CASE("cli: a model of bytes writes whole characters") {
     CHECK(is_utf8(done.out));
   }
   // The end of a cut character is not left out without a trace, nor printed as half of one.
-  CHECK(is_utf8(run_program({"sample", shop.path("run"), "--prompt", "\xE2\x82", "--tokens", "0"}).out));
+  const std::string cut = shop.write("cut.txt", "\xE2\x82");
+  const Finished shown = run_program({"sample", shop.path("run"), "--prompt-file", cut, "--tokens", "0"});
+  CHECK(shown.code == 0);
+  CHECK(is_utf8(shown.out));
+  CHECK(run_program({"sample", shop.path("run"), "--prompt", "\xE2\x82"}).err ==
+        "normlab: sample: --prompt: byte 0 is not UTF-8; --prompt-file takes any bytes\n");
 }
 
 TEST_CASE("sample: a text ends before the first of its stop strings, however it comes in pieces") {

@@ -149,6 +149,34 @@ TEST_CASE("tokenizer.json: merges as pairs are read too; what normlab did not wr
   CHECK_THROWS_WITH(read_tokenizer_json("{", "t.json"), ContainsSubstring("t.json:1:2"));
 }
 
+TEST_CASE("tokenizer.json: a member that would change the tokens, and that normlab has not, is refused by name") {
+  const std::string pairs = tokenizer_json(Tokenizer::byte_pairs(BytePairs(Merges{{'a', 'b'}})));
+  const NamedText abc[] = {{"abc", "text"}};
+  const std::string words = tokenizer_json(Tokenizer::characters(abc));
+  const auto read = [](std::string json, std::string_view from, std::string_view to) {
+    const std::size_t at = json.find(from);
+    REQUIRE(at != std::string::npos);
+    return read_tokenizer_json(json.replace(at, from.size(), to), "t.json").vocab_size();
+  };
+  CHECK(read(pairs, "\"dropout\": null", "\"dropout\": 0.0") == 257);
+  CHECK(read(pairs, "\"end_of_word_suffix\": null", "\"end_of_word_suffix\": \"\"") == 257);
+  CHECK(read(pairs, "\"ignore_merges\": false,", "") == 257);
+  CHECK(read(words, "\"unk_token\": \"<unk>\"", "\"unk_token\": null") == 3);
+  const std::string wrong = "t.json: is no tokenizer.json of normlab: its ";
+  CHECK_THROWS_WITH(read(pairs, "\"dropout\": null", "\"dropout\": 0.1"),
+                    ContainsSubstring(wrong + "model's dropout is 0.1, and normlab writes null"));
+  CHECK_THROWS_WITH(read(pairs, "\"unk_token\": null", "\"unk_token\": \"a\""),
+                    ContainsSubstring(wrong + "model's unk_token is \"a\", and normlab writes null"));
+  CHECK_THROWS_WITH(read(words, "\"unk_token\": \"<unk>\"", "\"unk_token\": \"a\""),
+                    ContainsSubstring(wrong + "model's unk_token is \"a\", and normlab writes \"<unk>\""));
+  CHECK_THROWS_WITH(read(pairs, "\"ignore_merges\": false", "\"ignore_merges\": true"),
+                    ContainsSubstring(wrong + "model's ignore_merges is true, and normlab writes false"));
+  CHECK_THROWS_WITH(read(pairs, "\"dropout\": null", "\"max_input_chars_per_word\": 10"),
+                    ContainsSubstring(wrong + "model's max_input_chars_per_word is 10, and normlab writes none"));
+  CHECK_THROWS_WITH(read(pairs, "\"normalizer\": null", "\"normalizer\": null, \"lowercase\": true"),
+                    ContainsSubstring(wrong + "lowercase is true, and normlab writes none"));
+}
+
 TEST_CASE("data.tokenizer: bpe is trained on the training part; a tokenizer.json gives the same tokens") {
   const TemporaryDirectory directory;
   DataConfig config;

@@ -79,6 +79,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
           {{"sample", "@/run", "--samples", "0"}, "sample: --samples takes a whole number of at least 1, got '0'"},
           {{"sample", "@/run", "--seed", "-1"}, "sample: --seed takes a whole number of at least 0, got '-1'"},
           {{"sample", "@/run", "--stop", ""}, "sample: --stop takes a text that is not empty"},
+          {{"sample", "@/run", "--stop", "a", "--stop", "b\xFF"},
+           "sample: --stop: byte 1 is not UTF-8; give a text, as the terminal writes it"},
           {{"sample", "@/run", "--prompt", "a", "--prompt-file", "b"},
            "sample: give --prompt or --prompt-file, not both"},
           {{"sample", "@/run", "--prompt-file", "@/none.txt"},
@@ -169,6 +171,16 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
            "cannot write @/none/x.txt: its directory does not exist; create it or choose another path"},
           {{"data", "tales", "@/tiny.yaml"},
            "data: @/tiny.yaml exists, and is kept; name another file, or delete it first"},
+          {{"inspect", "@/tiny.yaml", "--svg", "@/tiny.yaml"},
+           "inspect: @/tiny.yaml exists, and is kept; name another file, or delete it first"},
+          {{"eval", "@/run", "--logits", "@/tiny.yaml"},
+           "eval: @/tiny.yaml exists, and is kept; name another file, or delete it first"},
+          {{"report", "@/run", "--out", "@/tiny.yaml"},
+           "report: @/tiny.yaml exists, and is kept; name another file, or delete it first"},
+          {{"export", "@/run", "--to", "csv", "@/run/metrics.jsonl"},
+           "export: @/run/metrics.jsonl exists, and is kept; name another file, or delete it first"},
+          {{"export", "@/run", "--to", "hf", "@/tiny.yaml"},
+           "@/tiny.yaml: the directory cannot be made below a file; name another one"},
           {{"data", "tales", "@/"}, "cannot write @/: it is a directory; name a file"},
           {{"data", "tales", "@/x.txt", "model.norm=rms"},
            "data: model.norm changes nothing in a corpus; seed, data.size and data.order do"},
@@ -188,4 +200,5 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
       });
   CHECK_FALSE(shop.exists("x.txt"));
   CHECK_FALSE(shop.exists("none"));
+  CHECK(read_file(shop.path("tiny.yaml")) == kTinyConfig);
 }

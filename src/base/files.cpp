@@ -168,6 +168,23 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 
 void write_file(const std::string& path, std::string_view bytes) { write_file(path, std::span(&bytes, 1)); }
 
+void require_new_file(std::string_view command, const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) fail("write", path, EISDIR);
+  check<UserError>(path == kStandardOutput || !std::filesystem::is_regular_file(path, error), command, ": ", path,
+                   " exists, and is kept; name another file, or delete it first");
+}
+
+void make_directories(const std::string& path, std::string_view advice) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  check<UserError>(error != std::errc::not_a_directory, path, ": the directory cannot be made below a file; ", advice);
+  check<UserError>(error != std::errc::filename_too_long, path,
+                   ": the directory cannot be made: the name is too long for the file system; ", advice);
+  check<SystemError>(!error, path, ": the directory cannot be made: ", error.message(), "; ", advice,
+                     ", or run where you may write");
+}
+
 void truncate_file(const std::string& path, std::int64_t size) {
   const Descriptor file(path, O_WRONLY);
   struct stat about {};

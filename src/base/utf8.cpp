@@ -24,6 +24,12 @@ Utf8Step utf8_step(std::string_view s) {
   return {Utf8Step::valid, code_point, length};
 }
 
+std::size_t first_not_utf8(std::string_view s) {
+  std::size_t at = 0;
+  while (const std::size_t length = utf8_length(s.substr(at))) at += length;
+  return at;
+}
+
 void append_utf8(std::string& out, char32_t c) {
   const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
   if (c < 0x80) {
@@ -48,6 +54,25 @@ std::string code_point_name(char32_t code_point) {
   for (char32_t rest = code_point; rest != 0 || digits.size() < 4; rest >>= 4) digits += "0123456789ABCDEF"[rest & 15];
   std::reverse(digits.begin(), digits.end());
   return "U+" + digits;
+}
+
+std::string printable(std::string_view s) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  while (!s.empty()) {
+    const Utf8Step step = utf8_step(s);
+    const bool is_control = step.code_point < 0x20 || (step.code_point >= 0x7F && step.code_point < 0xA0);
+    const std::string_view bytes = s.substr(0, static_cast<std::size_t>(step.length));
+    s.remove_prefix(bytes.size());
+    if (bytes == "\r" || bytes == "\t")
+      out += bytes == "\r" ? "\\r" : "\\t";
+    else if (bytes == "\n" || (step.status == Utf8Step::valid && !is_control))
+      out += bytes;
+    else
+      for (const char c : bytes)
+        out += {'\\', 'x', kHex[static_cast<unsigned char>(c) / 16], kHex[static_cast<unsigned char>(c) % 16]};
+  }
+  return out;
 }
 
 }  // namespace normlab

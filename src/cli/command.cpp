@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "normlab/base/check.h"
+#include "normlab/base/files.h"
 
 namespace normlab::cli {
 namespace {
@@ -137,6 +138,13 @@ void print(std::string_view bytes) {
     check<SystemError>(count >= 0, "standard output cannot be written: ", std::strerror(errno));
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+}
+
+void write_output(const std::string& path, std::string_view content) {
+  if (path == kStandardOutput)
+    print(content);
+  else
+    write_file(path, content);
 }
 
 void print_result(std::string_view bytes) {

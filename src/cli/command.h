@@ -67,7 +67,9 @@ std::string help_of(const Command& command);
 // Standard output: throws OutputClosed when its reader has gone, SystemError when the system refuses.
 struct OutputClosed {};
 void print(std::string_view bytes);
-// The same for a command whose exit code is a result too: it stays what it is when the reader has gone.
+// Into the file that require_new_file has passed, or onto standard output where it is /dev/stdout.
+void write_output(const std::string& path, std::string_view content);
+// The same as print for a command whose exit code is a result too: it stays what it is when the reader has gone.
 void print_result(std::string_view bytes);
 
 }  // namespace normlab::cli

@@ -1,9 +1,8 @@
 // normlab data: writes one of the built-in corpora, or what the readers of YAML and JSON make of a file.
-#include <filesystem>
-
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
@@ -37,21 +36,17 @@ int run(const Words& words) {
   for (const config::Difference& difference : config::differences(RunConfig{}, config))
     check<UserError>(difference.path == "seed" || difference.path == "data.size" || difference.path == "data.order",
                      "data: ", difference.path, " changes nothing in a corpus; seed, data.size and data.order do");
-  const bool streams = words.files()[1] == "/dev/stdout";
-  std::error_code error;
-  check<UserError>(streams || !std::filesystem::is_regular_file(words.files()[1], error), "data: ", words.files()[1],
-                   " exists, and is kept; name another file, or delete it first");
-  const auto corpus = make_corpus(words.files()[0], config.data.order, static_cast<std::uint64_t>(config.seed));
+  const std::string &name = words.files()[0], &file = words.files()[1];
+  require_new_file("data", file);
+  const auto corpus = make_corpus(name, config.data.order, static_cast<std::uint64_t>(config.seed));
   const std::string content = corpus->generate(config.data.size);
-  const std::string about = text(words.files()[1], ": ", content.size(), " characters of ", words.files()[0],
-                                 ", entropy rate ", fixed(corpus->entropy_rate(), 4), " nats a character\n");
-  if (streams) {
-    print(content);
+  const std::string about = text(printable(file), ": ", content.size(), " characters of ", name, ", entropy rate ",
+                                 fixed(corpus->entropy_rate(), 4), " nats a character\n");
+  write_output(file, content);
+  if (file == kStandardOutput)
     fputs(about.c_str(), stderr);
-  } else {
-    write_file(words.files()[1], content);
+  else
     print(about);
-  }
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // normlab diff: two runs side by side.
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/report.h"
 #include "normlab/train/terminal.h"
 
@@ -10,7 +11,7 @@ namespace {
 int run(const Words& words) {
   check<UserError>(words.files().size() == 2, "diff: two runs are expected; usage: normlab diff ", diff_command.usage);
   const RunFiles left = read_run(words.files()[0]), right = read_run(words.files()[1]);
-  print(diff_text(left, right, Terminal::standard_error().columns()));
+  print(printable(diff_text(left, right, Terminal::standard_error().columns())));
   return 0;
 }
 

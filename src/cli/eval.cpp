@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/config/loader.h"
@@ -84,12 +85,14 @@ void write_logits(const Gpt& model, const Dataset& data, const std::string& path
 }
 
 int run(const Words& words) {
+  const auto logits = words.value("--logits");
+  if (logits) require_new_file("eval", *logits);
   const Checkpoint checkpoint(checkpoint_path(words.only_file("CHECKPOINT")));
   const RunConfig config = changed_config(checkpoint, words);
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);
   const Dataset data = data_of(checkpoint, config, words);
-  if (const auto path = words.value("--logits")) write_logits(checkpoint.model(), data, *path);
+  if (logits) write_logits(checkpoint.model(), data, *logits);
   const EvalReport report = evaluate(checkpoint.model(), data, data.all_windows(), own_rows(config));
   print(words.has("--json") ? json_of(report, data.facts()).indented() + "\n" : text_of(report, data.facts()));
   return 0;

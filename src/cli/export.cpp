@@ -6,6 +6,7 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab::cli {
 namespace {
@@ -27,12 +28,10 @@ int run(const Words& words) {
                    words.files().size(), " names; usage: normlab export ", export_command.usage);
   const std::string &from = words.files()[0], &target = words.files()[1];
   if (to == "csv") {
+    require_new_file("export", target);
     const std::string metrics = std::filesystem::is_directory(from) ? from + "/metrics.jsonl" : from;
     const std::string table = metrics_csv(read_file(metrics), metrics);
-    if (target == "/dev/stdout")
-      print(table);
-    else
-      write_file(target, table);
+    write_output(target, table);
     return 0;
   }
   const Checkpoint checkpoint(checkpoint_path(from));
@@ -40,7 +39,7 @@ int run(const Words& words) {
     export_hugging_face(checkpoint, target);
   else
     export_pytorch(checkpoint, target);
-  print(text(target, ": written from ", checkpoint.path(), '\n'));
+  print(printable(text(target, ": written from ", checkpoint.path(), '\n')));
   return 0;
 }
 
@@ -56,7 +55,7 @@ const Command export_command{
     "way.\n"
     "pytorch: of every model, one readable model.py that loads the weights, writes text and trains on.\n"
     "csv: metrics.jsonl with the columns step, layer, part, measure, value; FILE may be /dev/stdout.\n"
-    "Files of those names in DIR are replaced.",
+    "No file is replaced: name another DIR or FILE, or delete what is there first.",
     "  normlab export runs/tiny --to hf tiny-hf\n  normlab export runs/tiny --to csv tiny.csv",
     kOptions,
     run};

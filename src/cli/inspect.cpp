@@ -7,6 +7,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/curvature.h"
 #include "normlab/train/terminal.h"
 #include "subject.h"
@@ -78,6 +79,8 @@ Curvature curvature_of(const Subject& subject, const Batch& batch) {
 int run(const Words& words) {
   const std::int64_t seeds = words.integer("--seeds", 1).value_or(1);
   const std::vector<Index> depths = depths_of(words), shards = rising_numbers(words, "--shards", "shards");
+  const auto picture = words.value("--svg");
+  if (picture) require_new_file("inspect", *picture);
   const Subject subject = load_subject(words);
   check<UserError>(!subject.checkpoint || (seeds == 1 && depths.empty()),
                    "inspect: --seeds and --depths are about fresh models; give a configuration instead of ",
@@ -95,9 +98,9 @@ int run(const Words& words) {
     if (!shards.empty()) report.shards = shard_differences(subject.model, batch, shards);
     if (words.has("--curvature")) curvature = curvature_of(subject, batch);
   });
-  if (const auto file = words.value("--svg")) write_file(*file, svg_of(report));
+  if (picture) write_output(*picture, svg_of(report));
   if (!words.has("--json")) {
-    print(text_of(report, output_columns()));
+    print(printable(text_of(report, output_columns())));
     if (curvature) print(text('\n', text_of(*curvature)));
     return 0;
   }

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "normlab/base/build_facts.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab::cli {
 namespace {
@@ -70,18 +71,10 @@ int run(const std::string& program, std::vector<std::string> words) {
                        " (normlab --help lists the commands)"));
 }
 
-// A message may quote a file: what would steer the terminal is escaped, and no more is shown than fits a few screens.
+// A message may quote a file: no more is shown than fits a few screens.
 std::string for_terminal(std::string_view message) {
   constexpr std::size_t kMost = 4000;
-  std::string out;
-  for (const char c : message.substr(0, kMost)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n') || byte == 0x7F)
-      out += text("\\x", "0123456789ABCDEF"[byte / 16], "0123456789ABCDEF"[byte % 16]);
-    else
-      out += c;
-  }
-  return out + (message.size() > kMost ? "..." : "");
+  return printable(message.substr(0, kMost)) + (message.size() > kMost ? "..." : "");
 }
 
 int fail(int code, std::string_view message) {
@@ -106,7 +99,9 @@ int guarded(const std::string& program, std::vector<std::string> words) {
   } catch (const SystemError& error) {
     return fail(4, error.what());
   } catch (const std::filesystem::filesystem_error& error) {
-    return fail(4, text(error.path1().string(), ": ", error.code().message()));
+    const std::string what = text(error.path1().string(), ": ", error.code().message());
+    if (error.code() == std::errc::filename_too_long) return fail(2, what + "; give a shorter name");
+    return fail(4, what + "; change the permissions or name another path");
   } catch (const std::bad_alloc&) {
     return fail(4, "out of memory; lower train.batch_size, model.context_length or the model's size");
   } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 #include "normlab/train/terminal.h"
 
 namespace normlab::cli {
@@ -15,14 +16,26 @@ constexpr Option kOptions[] = {
     {"--text", "", "in characters, on the terminal"},
 };
 
+// Beside the one run or sweep that it is of, a report is written anew; any other file is kept.
+void write_page(const Words& words, std::string path, bool beside_its_run, std::string_view page) {
+  const auto out = words.value("--out");
+  if (out) path = *out;
+  if (out || !beside_its_run) require_new_file("report", path);
+  write_output(path, page);
+  print(path + "\n");
+}
+
 int report_sweep(const Words& words, const std::string& directory) {
   const Sweep sweep = sweep_of(directory);
   const SweepResult result = read_sweep_result(sweep, directory);
-  if (words.has("--text")) return print(sweep_text(sweep, directory, result, Terminal::standard_error().columns())), 0;
-  if (const auto file = words.value("--svg")) return write_file(*file, sweep_picture(sweep, directory, result)), 0;
-  const std::string path = words.value("--out").value_or(directory + "/report.html");
-  write_file(path, sweep_page(sweep, directory, result));
-  print(path + "\n");
+  if (words.has("--text"))
+    return print(printable(sweep_text(sweep, directory, result, Terminal::standard_error().columns()))), 0;
+  if (const auto file = words.value("--svg")) {
+    require_new_file("report", *file);
+    write_output(*file, sweep_picture(sweep, directory, result));
+  } else {
+    write_page(words, directory + "/report.html", true, sweep_page(sweep, directory, result));
+  }
   return 0;
 }
 
@@ -36,12 +49,11 @@ int run(const Words& words) {
   std::vector<RunFiles> runs;
   for (const std::string& directory : files) runs.push_back(read_run(directory));
   if (words.has("--text")) {
-    for (const RunFiles& run : runs) print(run_text(run, Terminal::standard_error().columns()) + "\n");
+    for (const RunFiles& run : runs) print(printable(run_text(run, Terminal::standard_error().columns())) + "\n");
     return 0;
   }
-  const std::string path = words.value("--out").value_or(runs.size() == 1 ? files[0] + "/report.html" : "report.html");
-  write_file(path, run_page(runs));
-  print(path + "\n");
+  const bool is_one = runs.size() == 1;
+  write_page(words, is_one ? files[0] + "/report.html" : "report.html", is_one, run_page(runs));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "sweep_command.h"
 
 namespace normlab::cli {
@@ -102,7 +103,7 @@ int run(const Words& words) {
     if (result.interrupted) return 128 + watch_signals();
     all_hold = all_hold && result.holds();
     for (const char* part : {"runs", "claims"}) append(document, sweep_document(sweep, result), part, sweep.name);
-    if (!words.has("--json")) print_result(verdicts(sweep, result, directory) + "\n");
+    if (!words.has("--json")) print_result(printable(verdicts(sweep, result, directory)) + "\n");
   }
   if (words.has("--json")) print_result(document.indented() + "\n");
   return all_hold ? 0 : 1;

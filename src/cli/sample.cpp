@@ -6,6 +6,7 @@
 #include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/utf8.h"
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/sampler.h"
 
@@ -25,6 +26,11 @@ constexpr Option kOptions[] = {
     {"--top-p", "P", "choose among the likeliest tokens that make up P of the probability; 1 is off (1)"},
     {"--seed", "N", "another seed, another text (1337)"},
 };
+
+void require_utf8(std::string_view option, std::string_view given, std::string_view advice) {
+  const std::size_t at = first_not_utf8(given);
+  check<UserError>(at == given.size(), "sample: ", option, ": byte ", at, " is not UTF-8; ", advice);
+}
 
 std::string prompt_of(const Words& words) {
   const auto file = words.value("--prompt-file");
@@ -56,9 +62,12 @@ int run(const Words& words) {
   const std::int64_t samples = words.integer("--samples", 1).value_or(1);
   const std::vector<std::string> stops = words.values("--stop");
   check<UserError>(std::ranges::count(stops, "") == 0, "sample: --stop takes a text that is not empty");
+  for (const std::string& stop : stops) require_utf8("--stop", stop, "give a text, as the terminal writes it");
 
   const bool from_file = words.has("--prompt-file");
-  const Ids ids = checkpoint.tokenizer().encode(prompt_of(words), from_file ? "--prompt-file" : "--prompt");
+  const std::string prompt = prompt_of(words);
+  const Ids ids = checkpoint.tokenizer().encode(prompt, from_file ? "--prompt-file" : "--prompt");
+  if (!from_file) require_utf8("--prompt", prompt, "--prompt-file takes any bytes");
   if (static_cast<std::int64_t>(ids.size()) > model.config().context_length)
     fputs(text("normlab: the prompt has ", ids.size(), " tokens; the model sees the last ",
                model.config().context_length, " of them\n")

@@ -1,6 +1,7 @@
 // normlab sweep: a grid of runs, with verdicts.
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/report.h"
 #include "sweep_command.h"
 
@@ -32,8 +33,8 @@ int run(const Words& words) {
   if (words.has("--json"))
     print_result(sweep_document(sweep, result).indented() + "\n");
   else
-    print_result(text(sweep_text(sweep, directory, result, Terminal::standard_error().columns()),
-                      "\nreport: ", directory, "/report.html\n"));
+    print_result(printable(text(sweep_text(sweep, directory, result, Terminal::standard_error().columns()),
+                                "\nreport: ", directory, "/report.html\n")));
   return result.holds() ? 0 : 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/curvature_log.h"
 #include "normlab/lab/report.h"
 #include "normlab/train/run.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr Option kOptions[] = {
     {"--resume", "RUN", "go on from the last checkpoint of a run directory; takes no CONFIG"},
     {"--stop-at", "N", "write a checkpoint after N updates and end"},
-    {"--force", "", "replace the directory run.dir, if it holds a run"},
+    {"--force", "", "replace the directory run.dir, if it holds a run and nothing else"},
     {"--print-config", "", "show every key with its value and where it came from; trains nothing"},
     {"--help-config", "", "list every key with its default, range and meaning"},
     {"--help-table", "", "the same as a Markdown table"},
@@ -59,7 +60,7 @@ int run(const Words& words) {
   options.watch = curvature_log;
   Terminal terminal = Terminal::standard_error();
   const RunResult result = train(words, options, terminal);
-  print_result(result.summary);
+  print_result(printable(result.summary));
   const Outcome outcome = result.report.outcome;
   if (outcome == Outcome::nonfinite || outcome == Outcome::diverged)
     terminal.line(text("normlab: ", config::to_string(outcome), ": ", result.report.reason,

@@ -67,16 +67,9 @@ std::vector<std::string> token_names(const Tokenizer& tokenizer) {
   return names;
 }
 
-Json model_of(const Tokenizer& tokenizer) {
-  const std::vector<std::string> names = token_names(tokenizer);
-  Json::Object vocabulary;
-  for (std::size_t id = 0; id < names.size(); ++id) vocabulary.push_back({names[id], id});
-  Json vocab = Json::object(std::move(vocabulary));
-  if (tokenizer.pairs() == nullptr)
-    return Json::object({{"type", "WordLevel"}, {"vocab", std::move(vocab)}, {"unk_token", kUnknown}});
-  Json merges = Json::array();
-  for (const auto& [left, right] : tokenizer.pairs()->merges())
-    merges.push(text(names[static_cast<std::size_t>(left)], ' ', names[static_cast<std::size_t>(right)]));
+// Its vocabulary and merges are empty.
+Json model_frame(bool by_bytes) {
+  if (!by_bytes) return Json::object({{"type", "WordLevel"}, {"vocab", Json::object()}, {"unk_token", kUnknown}});
   return Json::object({{"type", "BPE"},
                        {"dropout", nullptr},
                        {"unk_token", nullptr},
@@ -85,8 +78,22 @@ Json model_of(const Tokenizer& tokenizer) {
                        {"fuse_unk", false},
                        {"byte_fallback", false},
                        {"ignore_merges", false},
-                       {"vocab", std::move(vocab)},
-                       {"merges", std::move(merges)}});
+                       {"vocab", Json::object()},
+                       {"merges", Json::array()}});
+}
+
+Json model_of(const Tokenizer& tokenizer) {
+  const std::vector<std::string> names = token_names(tokenizer);
+  Json::Object vocabulary;
+  for (std::size_t id = 0; id < names.size(); ++id) vocabulary.push_back({names[id], id});
+  Json model = model_frame(tokenizer.pairs() != nullptr);
+  model.set("vocab", Json::object(std::move(vocabulary)));
+  if (tokenizer.pairs() == nullptr) return model;
+  Json merges = Json::array();
+  for (const auto& [left, right] : tokenizer.pairs()->merges())
+    merges.push(text(names[static_cast<std::size_t>(left)], ' ', names[static_cast<std::size_t>(right)]));
+  model.set("merges", std::move(merges));
+  return model;
 }
 
 // "a b", or newer ["a", "b"].
@@ -118,6 +125,22 @@ Tokenizer characters_of(const std::map<std::string, std::int64_t>& ids) {
   return Tokenizer::characters(named);
 }
 
+// null, false, 0, "" or []: what a member has that asks for nothing.
+bool asks_nothing(const Json& value) {
+  if (value.is_number()) return value.real() == 0;
+  return value.is_null() || value == Json(false) || value == Json("") || value == Json::array();
+}
+
+// A file of others may ask for what normlab has not: dropout of merges, a token for what is unknown, a prefix.
+void refuse_other_members(const Json& given, const Json& ours, std::string_view owner) {
+  for (const Json::Member& member : given.members()) {
+    if (member.name == "model" || member.name == "vocab" || member.name == "merges") continue;
+    const Json* wanted = ours.find(member.name);
+    check<DataError>((wanted && *wanted == member.value) || asks_nothing(member.value), owner, member.name, " is ",
+                     member.value.line(), ", and normlab writes ", wanted ? wanted->line() : "none");
+  }
+}
+
 Tokenizer tokenizer_of(const Json& root) {
   const Json& model = root.at("model");
   const std::string& type = model.at("type").string();
@@ -127,6 +150,8 @@ Tokenizer tokenizer_of(const Json& root) {
   for (const Json::Member& member : expected.members())
     check<DataError>(root.at(member.name) == member.value, "its ", member.name, " is ", root.at(member.name).line(),
                      ", and normlab writes ", member.value.line());
+  refuse_other_members(root, expected, "its ");
+  refuse_other_members(model, model_frame(type == "BPE"), "its model's ");
   std::map<std::string, std::int64_t> ids;
   for (const Json::Member& member : model.at("vocab").members()) {
     const std::int64_t id = member.value.integer();

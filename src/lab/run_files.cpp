@@ -7,6 +7,8 @@
 
 #include "normlab/base/files.h"
 #include "normlab/config/loader.h"
+#include "normlab/train/run.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab {
 namespace {
@@ -152,6 +154,19 @@ std::pair<std::string_view, std::string_view> parts_of_quotient(std::string_view
   return {trimmed(field.substr(0, slash)), trimmed(field.substr(slash + 3))};
 }
 
+// run.json, with the members that a report takes for granted.
+Json record_of(const std::string& directory) {
+  const std::string path = text(directory, "/run.json");
+  Json record = parse_json(read_file(path), path);
+  const Json* outcome = record.is_object() ? record.find("outcome") : nullptr;
+  const Json* parameters = record.is_object() ? record.find("parameters") : nullptr;
+  check<DataError>(outcome && outcome->is_string() && parameters && parameters->is_number(), path,
+                   ": outcome or parameters are missing, which that of a run has; it is damaged: normlab train "
+                   "--resume ",
+                   directory, " writes it anew");
+  return record;
+}
+
 template <class Plain>
 std::optional<double> with_quotient(std::string_view field, Plain plain) {
   const auto [above, below] = parts_of_quotient(field);
@@ -210,18 +225,17 @@ RunFiles read_run(const std::string& directory) {
   check<DataError>(is_run(directory), directory,
                    ": this is no directory of a run: it lacks run.json or config.yaml; "
                    "name one that normlab train wrote");
-  RunFiles run{directory, config::load_config<RunConfig>(text(directory, "/config.yaml")).config, {}, {}};
-  run.config.resolve();
-  const std::string record = text(directory, "/run.json"), metrics = text(directory, "/metrics.jsonl");
-  run.record = parse_json(read_file(record), record);
+  RunFiles run{directory, config_of_run(directory), record_of(directory), {}};
+  const std::string metrics = text(directory, "/metrics.jsonl");
   if (!std::filesystem::exists(metrics)) return run;
   const std::string all = read_file(metrics);
   int line_number = 0;
   for (std::size_t begin = 0, end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    Json line = parse_json(std::string_view(all).substr(begin, end - begin), text(metrics, ':', ++line_number));
-    const std::string kind = line.at("kind").string();
-    check<DataError>(line.at("step").is_number(), metrics, ':', line_number, ": a line has a step");
-    run.lines[kind].push_back(std::move(line));
+    const std::string place = text(metrics, ':', ++line_number);
+    Json line = parse_log_line(std::string_view(all).substr(begin, end - begin), place);
+    const Json* kind = line.find("kind");
+    check<DataError>(kind != nullptr, place, ": a line of metrics has a kind");
+    run.lines[kind->string()].push_back(std::move(line));
   }
   return run;
 }

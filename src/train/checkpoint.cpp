@@ -113,6 +113,9 @@ std::string checkpoint_path(const std::string& given) {
   if (!std::filesystem::is_directory(given)) return given;
   const std::string directory = text(given, "/checkpoints");
   const std::vector<std::int64_t> steps = checkpoint_steps(directory);
+  const std::string best = text(directory, "/best.safetensors");
+  check<UserError>(!steps.empty() || !std::filesystem::exists(best), given,
+                   ": there is no checkpoint of the last steps in ", directory, "; name the one that is there, ", best);
   check<UserError>(!steps.empty(), given, ": there is no checkpoint in ", directory,
                    "; name a checkpoint file, or a run directory that has one");
   return text(directory, '/', checkpoint_name(steps.back()));

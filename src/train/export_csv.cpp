@@ -12,9 +12,8 @@ std::string metrics_csv(std::string_view jsonl, const std::string& path) {
     const std::size_t end = jsonl.find('\n');
     if (end == std::string_view::npos) break;  // a line that is being written, or was cut short by a crash
     const std::string place = text(path, ':', line);
-    const Json json = parse_json(jsonl.substr(0, end), place);
+    const Json json = parse_log_line(jsonl.substr(0, end), place);
     jsonl.remove_prefix(end + 1);
-    check<DataError>(json.is_object() && json.find("step"), place, ": a line of a log is an object with a step");
     // No name has a comma, a quote or a line break, so nothing needs quotes.
     for (const Figure& figure : figures_of(json))
       out += text(figure.step, ',', figure.layer ? number(*figure.layer) : "", ',', figure.part, ',', figure.measure,

@@ -5,7 +5,6 @@
 
 #include "export_files.h"
 #include "hugging_face.h"
-#include "normlab/base/files.h"
 #include "normlab/config/fields.h"
 #include "normlab/train/export.h"
 
@@ -143,11 +142,9 @@ void export_hugging_face(const Checkpoint& checkpoint, const std::string& direct
   const Json tokenizer_config = Json::object({{"tokenizer_class", "PreTrainedTokenizerFast"},
                                               {"model_max_length", c.context_length},
                                               {"clean_up_tokenization_spaces", false}});
-  make_export_directory(directory);
-  write_safetensors(text(directory, "/model.safetensors"), {{"format", "pt"}}, tensors.stored());
-  write_file(text(directory, "/config.json"), config.indented() + "\n");
-  write_file(text(directory, "/tokenizer.json"), tokenizer_json(checkpoint.tokenizer()));
-  write_file(text(directory, "/tokenizer_config.json"), tokenizer_config.indented() + "\n");
+  write_export(
+      directory, tensors.stored(), checkpoint.tokenizer(),
+      {{"config.json", config.indented() + "\n"}, {"tokenizer_config.json", tokenizer_config.indented() + "\n"}});
 }
 
 }  // namespace normlab

@@ -1,6 +1,5 @@
 // A model as a Python file of its own and its weights. The file is pytorch_model.py with the settings put in.
 #include "export_files.h"
-#include "normlab/base/files.h"
 #include "normlab/config/loader.h"
 #include "normlab/train/export.h"
 
@@ -39,10 +38,7 @@ void export_pytorch(const Checkpoint& checkpoint, const std::string& directory) 
   const Gpt network = checkpoint.model();
   std::vector<StoredTensor> tensors = stored_tensors(network.store().parameters());
   for (StoredTensor& buffer : stored_tensors(network.store().buffers())) tensors.push_back(std::move(buffer));
-  make_export_directory(directory);
-  write_safetensors(text(directory, "/model.safetensors"), {{"format", "pt"}}, std::move(tensors));
-  write_file(text(directory, "/model.py"), source);
-  write_file(text(directory, "/tokenizer.json"), tokenizer_json(checkpoint.tokenizer()));
+  write_export(directory, std::move(tensors), checkpoint.tokenizer(), {{"model.py", source}});
 }
 
 }  // namespace normlab

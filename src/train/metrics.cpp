@@ -8,6 +8,7 @@
 
 #include "normlab/base/memory.h"
 #include "normlab/formats/json.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab {
 namespace {
@@ -141,6 +142,21 @@ void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
   last_ = now;
 }
 
+namespace {
+
+// What to do about a line that cannot be read.
+constexpr std::string_view kWithoutIt = "; delete this line, or the file, to go on without it";
+
+Json parse_kept_line(std::string_view line, const std::string& place) {
+  try {
+    return parse_log_line(line, place);
+  } catch (const DataError& error) {
+    throw DataError(text(error.what(), kWithoutIt));
+  }
+}
+
+}  // namespace
+
 KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path) {
   KeptLines kept;
   std::map<std::string, std::int64_t> last_steps;  // by kind
@@ -149,19 +165,16 @@ KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::strin
     const std::size_t end = jsonl.find('\n', begin);
     if (end == std::string_view::npos) break;  // a line cut short by a crash
     const std::string place = text(path, ':', line_number);
-    const Json line = parse_json(jsonl.substr(begin, end - begin), place);
-    const Json* at = line.is_object() ? line.find("step") : nullptr;
-    const Json* kind = line.is_object() ? line.find("kind") : nullptr;
-    const auto number = at && at->is_number() ? parse_int(at->line()) : std::nullopt;
-    check<DataError>(number && *number >= 0 && (!kind || kind->is_string()), place,
-                     ": a line of a log is an object with a step; delete this line, or the file, to go on without it");
+    const Json line = parse_kept_line(jsonl.substr(begin, end - begin), place);
+    const Json* kind = line.find("kind");
+    const std::int64_t line_step = line.at("step").integer();
     const std::string kind_name = kind ? kind->string() : "";
-    const auto [last, is_new] = last_steps.try_emplace(kind_name, *number);
-    check<DataError>(is_new || last->second < *number, place, ": step ", *number, " stands behind step ", last->second,
-                     ", and a log has each step once; delete this line, or the file, to go on without it");
-    last->second = *number;
+    const auto [last, is_new] = last_steps.try_emplace(kind_name, line_step);
+    check<DataError>(is_new || last->second < line_step, place, ": step ", line_step, " stands behind step ",
+                     last->second, ", and a log has each step once", kWithoutIt);
+    last->second = line_step;
     const bool by_next_update = kind_name == "layers" || kind_name == "curvature";
-    if (*number > step || (by_next_update && *number == step)) break;
+    if (line_step > step || (by_next_update && line_step == step)) break;
     kept.train_steps += kind_name == "train";
     begin = end + 1;
     kept.bytes = static_cast<std::int64_t>(begin);

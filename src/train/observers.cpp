@@ -92,18 +92,21 @@ std::string checkpoint_name(std::int64_t step) {
   return text("step-", std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0'), digits, ".safetensors");
 }
 
+std::optional<std::int64_t> checkpoint_step(std::string_view name) {
+  constexpr std::string_view kHead = "step-", kTail = ".safetensors";
+  if (!name.starts_with(kHead) || !name.ends_with(kTail) || name.size() == kHead.size() + kTail.size())
+    return std::nullopt;
+  std::string_view digits = name.substr(kHead.size(), name.size() - kHead.size() - kTail.size());
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  const auto step = parse_int(digits);
+  return step && checkpoint_name(*step) == name ? step : std::nullopt;
+}
+
 std::vector<std::int64_t> checkpoint_steps(const std::string& directory) {
   std::vector<std::int64_t> steps;
   std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, missing)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("step-") || !name.ends_with(".safetensors")) continue;
-    std::string_view digits(name);
-    digits = digits.substr(5, digits.size() - 5 - 12);
-    digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
-    const auto step = parse_int(digits);
-    if (step && checkpoint_name(*step) == name) steps.push_back(*step);
-  }
+  for (const auto& entry : std::filesystem::directory_iterator(directory, missing))
+    if (const auto step = checkpoint_step(entry.path().filename().string())) steps.push_back(*step);
   std::ranges::sort(steps);
   return steps;
 }

@@ -124,6 +124,20 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
   return resolved;
 }
 
+RunConfig config_of_run(const std::string& directory) {
+  const std::string path = text(directory, "/config.yaml");
+  auto [config, origins] = config::load_config<RunConfig>(path);
+  check<DataError>(!origins.empty(), path,
+                   ": holds no key, and that of a run has every one: it is damaged. The settings are in the metadata "
+                   "of the run's checkpoints too, as `config`: write them back");
+  try {
+    config.resolve();
+  } catch (const ConfigError& error) {
+    throw ConfigError(text(path, ": ", error.what()));
+  }
+  return config;
+}
+
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
@@ -133,7 +147,7 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const Gpt model = starting_model(config, data, std::move(start));
   Optimizer optimizer(config.optimizer, model.store());
 
-  const std::string directory = claim_directory(config.run.dir, name, options.force);
+  const std::string directory = claim_directory(config, name, options.force);
   const RunLock lock(directory);
   config.run.dir = directory;
   terminal.line(start_report(config, data.facts(), model, team));
@@ -154,14 +168,15 @@ Checkpoint last_checkpoint(const std::string& directory) {
   }
 }
 
-// The checkpoint knows what the run was; neither the command line nor an edited config.yaml may make it another.
-void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config) {
+// The checkpoint knows what the run was; neither the command line nor an edited config.yaml, which `place` names, may
+// make it another.
+void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
   for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
     const bool may_change = path == "train.steps" || path == "train.threads" || path.starts_with("run.") ||
                             path.starts_with("log.") || path.starts_with("eval.") || path.starts_with("checkpoint.");
     check<ConfigError>(
-        may_change, "--resume: ", path, " cannot change from ", difference.left, " to ", difference.right,
+        may_change, place, ": ", path, " cannot change from ", difference.left, " to ", difference.right,
         "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
   }
 }
@@ -212,10 +227,12 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                        : "; name one that normlab train wrote");
   const RunLock lock(directory);
   refuse_without_checkpoint(directory);
-  RunConfig config = load_run_config(config_path, {}).config;
+  RunConfig config = config_of_run(directory);
+  const RunConfig as_written = config;
   config::apply_overrides(config, overrides);
   const Checkpoint checkpoint = last_checkpoint(directory);
-  refuse_other_settings(checkpoint, config);
+  refuse_other_settings(checkpoint, as_written, config_path);
+  refuse_other_settings(checkpoint, config, "--resume");
   check<ConfigError>(checkpoint.state().step <= config.train.steps, "--resume: ", checkpoint.path(), " is at step ",
                      checkpoint.state().step, ", beyond train.steps = ", config.train.steps,
                      "; give a larger train.steps");

@@ -9,26 +9,21 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "normlab/base/build_facts.h"
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/config/loader.h"
 #include "normlab/formats/json.h"
+#include "normlab/train/observers.h"
 
 namespace normlab {
 namespace {
 
 namespace fs = std::filesystem;
 
-void make_directories(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  check<UserError>(error != std::errc::not_a_directory, path.string(),
-                   ": the directory cannot be made below a file; give another run.dir");
-  check<SystemError>(!error, path.string(), ": the directory cannot be made: ", error.message(),
-                     "; give another run.dir, or run where you may write");
-}
+constexpr std::string_view kAdvice = "give another run.dir";
 
 // Empty, or with no more than a run.json begun.
 bool is_free(const fs::path& path) {
@@ -36,6 +31,44 @@ bool is_free(const fs::path& path) {
   return std::ranges::all_of(fs::directory_iterator(path), [](const fs::directory_entry& entry) {
     return entry.path().filename() == temporary_name("run.json");
   });
+}
+
+// A name that a run gives to a file of its directory, or of the checkpoints in it.
+bool is_name_of_run(const std::string& name, bool in_checkpoints) {
+  if (in_checkpoints) return name == "best.safetensors" || checkpoint_step(name);
+  constexpr std::string_view kNames[] = {"config.yaml",  "run.json",    "metrics.jsonl",
+                                         "timing.jsonl", "report.html", "checkpoints"};
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("events.out.tfevents.");
+}
+
+// --force deletes what a run has written, and no file of anybody else.
+void refuse_files_of_others(const fs::path& directory, bool in_checkpoints = false) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    const fs::path name = entry.path().filename();
+    const bool is_temporary = name == temporary_name(name.stem().string());
+    const bool is_of_run = is_name_of_run((is_temporary ? name.stem() : name).string(), in_checkpoints);
+    check<UserError>(
+        is_of_run && (!fs::is_directory(entry) || name == "checkpoints"), entry.path().string(),
+        ": no run writes this file, and --force would delete it; move it elsewhere, or give another run.dir");
+    if (fs::is_directory(entry)) refuse_files_of_others(entry, true);
+  }
+}
+
+// Nor one that the new run reads.
+void refuse_own_sources(const fs::path& directory, const RunConfig& config) {
+  const std::pair<const char*, std::string> sources[] = {{"data.source", config.data.source},
+                                                         {"data.validation", config.data.validation.value_or("")},
+                                                         {"data.tokenizer", config.data.tokenizer},
+                                                         {"model.from", config.model.from.value_or("")}};
+  const fs::path replaced = fs::canonical(directory);
+  for (const auto& [key, source] : sources) {
+    std::error_code missing;
+    const fs::path path = fs::canonical(source, missing);
+    const bool is_inside = std::ranges::mismatch(replaced, path).in1 == replaced.end();
+    check<UserError>(missing || !is_inside, key, ": '", source, "' lies in run.dir, ", directory.string(),
+                     ", which --force replaces; give another run.dir, or copy the file elsewhere");
+  }
 }
 
 // What is in it, not itself: it may be the current directory, or a link to another disk. run.json is the last to go: a
@@ -52,7 +85,7 @@ void remove_run(const fs::path& path) {
 
 // Made here, so that of two runs that start at once each has its own.
 fs::path first_free(const std::string& name) {
-  make_directories("runs");
+  make_directories("runs", kAdvice);
   for (int number = 1;; ++number) {
     fs::path path = fs::path("runs") / (number == 1 ? name : text(name, '-', number));
     std::error_code error;
@@ -64,17 +97,19 @@ fs::path first_free(const std::string& name) {
 
 }  // namespace
 
-std::string claim_directory(const std::optional<std::string>& wanted, const std::string& name, bool force) {
-  const fs::path path = wanted ? fs::path(*wanted) : first_free(name);
+std::string claim_directory(const RunConfig& config, const std::string& name, bool force) {
+  const fs::path path = config.run.dir ? fs::path(*config.run.dir) : first_free(name);
   if (fs::exists(path) && !is_free(path)) {
     check<UserError>(force, path.string(), ": run.dir exists; give another one, or --force to replace the run in it");
     check<UserError>(
         fs::exists(path / "run.json"), path.string(),
         ": --force replaces only the directory of a run, and this one holds no run.json; give another run.dir");
     const RunLock lock(path.string());
+    refuse_own_sources(path, config);
+    refuse_files_of_others(path);
     remove_run(path);
   }
-  make_directories(path);
+  make_directories(path.string(), kAdvice);
   return path.string();
 }
 
@@ -115,7 +150,7 @@ void remove_temporary_files(const fs::path& directory) {
 
 void begin_run_files(const std::string& directory, const RunRecord& record) {
   write_run_record(directory, record, std::nullopt);
-  make_directories(fs::path(directory) / "checkpoints");
+  make_directories(text(directory, "/checkpoints"), kAdvice);
   for (const fs::path& each : {fs::path(directory), fs::path(directory) / "checkpoints"}) remove_temporary_files(each);
   write_file(text(directory, "/config.yaml"), config::dump(record.config));
 }

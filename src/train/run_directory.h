@@ -10,9 +10,10 @@
 
 namespace normlab {
 
-// Makes the directory of a new run: `wanted`, or the first free of runs/NAME, runs/NAME-2, ... One that exists is
-// replaced by `force` if it holds a run.json; otherwise UserError.
-std::string claim_directory(const std::optional<std::string>& wanted, const std::string& name, bool force);
+// Makes the directory of a new run: run.dir, or the first free of runs/NAME, runs/NAME-2, ... One that exists is
+// replaced by `force` if it holds a run.json, nothing that no run writes, and nothing that the new run reads; otherwise
+// UserError.
+std::string claim_directory(const RunConfig& config, const std::string& name, bool force);
 
 // Held while a process trains in a run's directory, and gone with the process, however it ends. UserError when another
 // one holds it.

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "normlab/base/text.h"
+#include "normlab/base/utf8.h"
 
 namespace normlab {
 
@@ -35,7 +36,7 @@ void Terminal::status(std::string_view content) {
 void Terminal::line(std::string_view content) {
   std::string out;
   if (status_width_ > 0) out = text('\r', std::string(status_width_, ' '), '\r');
-  write(text(out, content, '\n'));
+  write(text(out, printable(content), '\n'));
   status_width_ = 0;
 }
 

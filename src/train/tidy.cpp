@@ -65,6 +65,16 @@ class Collector {
 
 }  // namespace
 
+Json parse_log_line(std::string_view line, const std::string& place) {
+  Json json = parse_json(line, place);
+  const Json* step = json.is_object() ? json.find("step") : nullptr;
+  const Json* kind = json.is_object() ? json.find("kind") : nullptr;
+  const auto number = step && step->is_number() ? parse_int(step->line()) : std::nullopt;
+  check<DataError>(number && *number >= 0 && (!kind || kind->is_string()), place,
+                   ": a line of a log is an object with a step");
+  return json;
+}
+
 std::vector<Figure> figures_of(const Json& line) {
   std::vector<Figure> figures;
   const Json* kind = line.find("kind");

@@ -104,11 +104,25 @@ class Ours:
              *(f"{key}={value}" for key, value in {**TINY, **settings}.items()))
         return run
 
+    def free(self, name):
+        """A path where nothing is, since the program replaces nothing: what an earlier comparison left is removed."""
+        path = self.work / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
+        return path
+
+    def export(self, run, to, name):
+        path = self.free(name)
+        self("export", run, "--to", to, path)
+        return path
+
     def logits(self, run, *more):
         """tokens [N, T] and logits [N, T, V] of the first windows of the validation text."""
         from safetensors.torch import load_file
-        self("eval", run, "--logits", self.work / "logits.safetensors", *more)
-        tensors = load_file(self.work / "logits.safetensors")
+        file = self.free("logits.safetensors")
+        self("eval", run, "--logits", file, *more)
+        tensors = load_file(file)
         return tensors["tokens"], tensors["logits"]
 
 
@@ -131,9 +145,7 @@ def compare_transformers(ours, report):
     for name, settings in FOLDERS.items():
         run = ours.train("hf-run", {**settings, "model.context_length": 48, "train.steps": 150,
                                     "schedule.warmup_steps": 10, "optimizer.lr": "1e-2"})
-        folder = ours.work / "hf"
-        shutil.rmtree(folder, ignore_errors=True)
-        ours("export", run, "--to", "hf", folder)
+        folder = ours.export(run, "hf", "hf")
         model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         tokens, logits = ours.logits(run)
@@ -151,8 +163,7 @@ def compare_safetensors(ours, report):
     import torch
     from safetensors.torch import load_file, save_file
     run = ours.train("st-run", {"model.norm": "batch"})
-    ours("export", run, "--to", "pytorch", ours.work / "st")
-    exported = load_file(ours.work / "st" / "model.safetensors")
+    exported = load_file(ours.export(run, "pytorch", "st") / "model.safetensors")
     checkpoint = load_file(run / "checkpoints" / "step-000003.safetensors")
     report.add(f"safetensors reads our files ({len(exported)} of {len(checkpoint)} tensors)",
                max(largest(tensor, checkpoint[name]) for name, tensor in exported.items()))
@@ -219,8 +230,7 @@ def compare_tokenizers(ours, report):
              "train.steps": 1, "train.batch_size": 1, "eval.windows": 1, "log.layers_every": 0}
     for kind, vocab in (("bpe", 600), ("byte", 256)):
         run = ours.train("tok-run", {**small, "data.tokenizer": kind, "data.vocab_size": vocab})
-        ours("export", run, "--to", "pytorch", ours.work / "tok")
-        path = ours.work / "tok" / "tokenizer.json"
+        path = ours.export(run, "pytorch", "tok") / "tokenizer.json"
         tokenizer = Tokenizer.from_file(str(path))
         pattern = json.loads(path.read_text())["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]
         character = {}
@@ -292,8 +302,7 @@ def compare_model(ours, report, name, settings):
         # follows: 4e-7 of it from the order of the rows alone. With a larger eps that is too small to matter.
         settings = {**settings, "optimizer.eps": "1e-3"}
     run = ours.train("pt-run", settings)
-    folder = ours.work / "pt"
-    ours("export", run, "--to", "pytorch", folder)
+    folder = ours.export(run, "pytorch", "pt")
     module = load_module(folder)
     tokens, logits = ours.logits(run)
     with torch.no_grad():
@@ -319,17 +328,16 @@ def compare_pytorch(ours, report):
     source = ours.train("from-run", {"model.norm": "layer"})
     compare_model(ours, report, "fixed, pre", {"model.norm": "fixed", "model.from": source})
     run = ours.train("pt-run", {"train.steps": 150, "model.norm": "batch"})
-    folder = ours.work / "pt"
-    ours("export", run, "--to", "pytorch", folder)
+    folder = ours.export(run, "pytorch", "pt")
     module = load_module(folder)
     from tokenizers import Tokenizer
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     text = ours("sample", run, "--prompt", "The ", "--tokens", 60, "--temperature", "0")[:-1]
     report.equal("model.py: greedy text", text,
                  tokenizer.decode(module.load().generate(tokenizer.encode("The ").ids, 60)))
-    ours("data", "tales", ours.work / "tales.txt", "data.size=20000")
+    ours("data", "tales", tales := ours.free("tales.txt"), "data.size=20000")
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", folder / "model.py",
-                           "--train", ours.work / "tales.txt", "--steps", "10"], stdout=subprocess.PIPE,
+                           "--train", tales, "--steps", "10"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False)
     report.add("model.py: trains on in two processes (torchrun)", done.returncode)
     if done.returncode:
@@ -341,8 +349,7 @@ def compare_tables(ours, report):
     import yaml
     run = ours.train("csv-run", {"train.steps": 60, "log.layers_every": 20})
     lines = pandas.read_json(run / "metrics.jsonl", lines=True, precise_float=True)
-    ours("export", run, "--to", "csv", ours.work / "metrics.csv")
-    table = pandas.read_csv(ours.work / "metrics.csv")
+    table = pandas.read_csv(ours.export(run, "csv", "metrics.csv"))
 
     def add(name, theirs, rows):  # relative, to the last digit that a reader of decimal numbers may get wrong
         report.add(f"pandas: {name} in metrics.jsonl and CSV ({len(rows)})",
@@ -353,8 +360,8 @@ def compare_tables(ours, report):
         add(measure, map(float, train[measure]), table[(table.part == "train") & (table.measure == measure)])
     add("update_norm of blocks.1.mlp.up.weight", [norms["blocks.1.mlp.up.weight"] for norms in layers.update_norm],
         table[(table.part == "mlp.up.weight") & (table.layer == 1) & (table.measure == "update_norm")])
-    ours("export", run, "--to", "pytorch", ours.work / "yaml")
-    config, known = yaml.safe_load((run / "config.yaml").read_text()), load_module(ours.work / "yaml").CONFIG
+    module = load_module(ours.export(run, "pytorch", "yaml"))
+    config, known = yaml.safe_load((run / "config.yaml").read_text()), module.CONFIG
     known["model"].pop("vocab_size")
     config["model"].pop("from")  # where weights came from is not part of the network
     for section in ("model", "optimizer", "schedule"):

@@ -21,6 +21,14 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 void write_file(const std::string& path, std::string_view bytes);
 std::string temporary_name(const std::string& path);  // `path`.normlab-tmp
 
+// UserError when the file that a user names for `command` to write is there already; standard output, a device or a
+// pipe may be.
+inline constexpr std::string_view kStandardOutput = "/dev/stdout";
+void require_new_file(std::string_view command, const std::string& path);
+
+// Makes it, and those above it. `advice` is what to do when that cannot be: "give another run.dir".
+void make_directories(const std::string& path, std::string_view advice);
+
 // Into an open file; 0, or the error number.
 int write_all(int file, std::string_view bytes);
 

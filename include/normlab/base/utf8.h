@@ -25,10 +25,17 @@ inline std::size_t utf8_length(std::string_view s) {
   return step.status == Utf8Step::valid ? static_cast<std::size_t>(step.length) : 0;
 }
 
+// The first byte that belongs to no character; the size of `s` when there is none.
+std::size_t first_not_utf8(std::string_view s);
+
 void append_utf8(std::string& out, char32_t code_point);
 
 // "U+03A9"
 std::string code_point_name(char32_t code_point);
+
+// What a message may quote, for a terminal: control characters other than line ends, and bytes that are not UTF-8, as
+// \r, \t or \x1B.
+std::string printable(std::string_view s);
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 

@@ -33,7 +33,7 @@ struct ModelConfig : config::Fields {
       Placement, placement, Placement::pre, config::any_value,
       "where the norms n are: pre x + f(n(x)), post n(x + f(x)), sandwich x + n(f(n(x))), res_post x + n(f(x)), "
       "deepnorm n(a x + f(x)) with a = (2 n_layers)^(1/4), none x + f(x); pre, sandwich and res_post have a final norm")
-  FIELD(double, norm_eps, 1e-5, config::above(0),
+  FIELD(double, norm_eps, 1e-5, config::between(1e-37, 1e30),
         "added to the variance, inside the root; scale: the least length to divide by")
   FIELD(double, norm_momentum, 0.1, config::between(0, 1),
         "batch, batch_step, power: running <- (1 - momentum) running + momentum batch, as PyTorch")
@@ -45,11 +45,12 @@ struct ModelConfig : config::Fields {
         "whether padded positions enter the statistics of norms that look at other positions")
   FIELD(bool, norm_sync, false, config::any_value,
         "whether the shards of a micro-batch (train.shards) share batch statistics: SyncBN")
-  FIELD(double, norm_gain, 1.0, config::any_value, "initial gain of the norms; scale begins at sqrt(d_model) times it")
+  FIELD(double, norm_gain, 1.0, config::between(-3e38, 3e38),
+        "initial gain of the norms; scale begins at sqrt(d_model) times it")
   FIELD(MlpActivation, activation, MlpActivation::gelu, config::any_value,
         "of the MLP; gelu is the exact one, swiglu has a gate")
   FIELD(Position, position, Position::learned, config::any_value, "how the model knows where a token stands")
-  FIELD(double, rope_base, 10000.0, config::above(0),
+  FIELD(double, rope_base, 10000.0, config::between(1e-37, 1e30),
         "rope: pair i of a head turns by position x base^(-2 i / head size)")
   FIELD(bool, bias, true, config::any_value, "bias in linear layers and in the norms that have one, never in the head")
   FIELD(bool, tie_embeddings, true, config::any_value, "the head uses the token embedding's matrix")
@@ -57,7 +58,7 @@ struct ModelConfig : config::Fields {
         "after the embedding sum, on attention weights, on both sublayer outputs")
   FIELD(Initialisation, init, Initialisation::gpt2, config::any_value,
         "gpt2: N(0, 0.02^2), residual outputs / sqrt(2 n_layers); xavier: N(0, 2 / (fan_in + fan_out))")
-  FIELD(std::optional<double>, embed_std, std::nullopt, config::at_least(0),
+  FIELD(std::optional<double>, embed_std, std::nullopt, config::between(0, 1e30),
         "standard deviation of the embeddings; 0.02 for gpt2, 1 for xavier by default")
 
   // Fills in the defaults that depend on other keys; then refuses what does not fit together (ConfigError).

@@ -8,6 +8,8 @@
 
 namespace normlab {
 
+// Into a directory, which is made where it is missing: UserError, with nothing written, where one of the files exists.
+
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as transformers' from_pretrained reads
 // them: norm layer, placement pre, position learned and no gate as GPT-2; norm rms, placement pre, position rope,
 // swiglu and no biases as Llama. Any other model is a ConfigError that names the keys in the way, before anything is

@@ -100,6 +100,8 @@ class ReportRenewal : public Observer {
 
 // "step-000123.safetensors"
 std::string checkpoint_name(std::int64_t step);
+// The step of such a name; nothing of any other.
+std::optional<std::int64_t> checkpoint_step(std::string_view name);
 // The steps that a directory has checkpoints of, in rising order.
 std::vector<std::int64_t> checkpoint_steps(const std::string& directory);
 

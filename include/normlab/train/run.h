@@ -51,6 +51,9 @@ std::string equation_of(const ModelConfig& model);
 // A configuration file with overrides, resolved.
 config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides);
 
+// The resolved configuration in the directory of a run.
+RunConfig config_of_run(const std::string& directory);
+
 // Trains from the start. `name` names the directory where run.dir does not.
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal);
 

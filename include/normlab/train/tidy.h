@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "normlab/formats/json.h"
@@ -20,6 +21,10 @@ struct Figure {
   bool of_model = false;  // whether `part` is in the model, and no kind of line
   double value = 0;       // NaN where the line says that it is not finite
 };
+
+// A line of a log, of which `place` is the file and the line. DataError unless it is an object with a step, and a text
+// where it has a kind.
+Json parse_log_line(std::string_view line, const std::string& place);
 
 // Figures that are unknown (null) are left out.
 std::vector<Figure> figures_of(const Json& line);

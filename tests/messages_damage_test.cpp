@@ -1,0 +1,111 @@
+// The messages about a run's own files that were damaged or edited; and how what steers a terminal is shown.
+#include "messages.h"
+#include "normlab/base/utf8.h"
+
+using namespace normlab;
+
+namespace {
+
+// A copy of trained()'s run with one file changed.
+void damage(const Workshop& shop, const std::string& file, const std::string& content) {
+  std::filesystem::remove_all(shop.path("run"));
+  std::filesystem::copy(trained().path("run"), shop.path("run"), std::filesystem::copy_options::recursive);
+  shop.write("run/" + file, content);
+}
+
+}  // namespace
+
+TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do") {
+  const Workshop shop;
+  const std::string record =
+      "@/run/run.json: outcome or parameters are missing, which that of a run has; it is damaged: normlab train "
+      "--resume @/run writes it anew";
+  for (const std::string content : {"{}", "[]", "{\"outcome\": 3, \"parameters\": 3}", "{\"outcome\": \"trained\"}"}) {
+    damage(shop, "run.json", content);
+    check_mistakes(shop, {}, {{{"report", "@/run"}, record}, {{"diff", "@/run", "@/run"}, record}});
+  }
+  CHECK(shop.train("other").code == 0);
+  CHECK(run_program({"train", "--resume", shop.path("run")}).code == 0);
+  CHECK(run_program({"report", shop.path("run")}).code == 0);
+
+  const std::string empty =
+      "@/run/config.yaml: holds no key, and that of a run has every one: it is damaged. The settings are in the "
+      "metadata of the run's checkpoints too, as `config`: write them back";
+  const std::string misfit =
+      "@/run/config.yaml: model.n_heads: 3 does not divide model.d_model, 128; each head has d_model / n_heads "
+      "channels";
+  for (const auto& [content, message] :
+       {std::pair<std::string, std::string>{"", empty}, {"# nothing\n", empty}, {"model: {n_heads: 3}\n", misfit}}) {
+    damage(shop, "config.yaml", content);
+    check_mistakes(shop, {},
+                   {{{"report", "@/run"}, message},
+                    {{"diff", "@/other", "@/run"}, message},
+                    {{"train", "--resume", "@/run"}, message}});
+  }
+  std::string cut = read_file(trained().path("run/config.yaml"));
+  damage(shop, "config.yaml", cut.erase(cut.find("  size: 20000\n"), 14));
+  check_mistake(shop, {},
+                {{"train", "--resume", "@/run", "model.norm=rms"},
+                 "@/run/config.yaml: data.size cannot change from 20000 to 1000000; only train.steps, train.threads, "
+                 "log.*, eval.* and checkpoint.* can. Start a new run instead"});
+}
+
+TEST_CASE("messages: a line of a log that cannot be read is told by its number, and how to go on without it") {
+  const Workshop shop;
+  const std::string metrics = trained().metrics("run"), timing = read_file(trained().path("run/timing.jsonl"));
+  const std::string advice = "; delete this line, or the file, to go on without it";
+  for (const auto& [line, what] : {std::pair<std::string, std::string>{"x", ":1:1: expected a value, found 'x'"},
+                                   {"{}", ": a line of a log is an object with a step"},
+                                   {"{\"step\":1.5,\"kind\":\"train\"}", ": a line of a log is an object with a step"},
+                                   {"{\"step\":6,\"kind\":3}", ": a line of a log is an object with a step"}}) {
+    damage(shop, "metrics.jsonl", line + "\n" + metrics);
+    const std::string told = "@/run/metrics.jsonl:1" + what;
+    check_mistakes(shop, {},
+                   {{{"train", "--resume", "@/run"}, told + advice},
+                    {{"report", "@/run"}, told},
+                    {{"diff", "@/run", "@/run"}, told},
+                    {{"export", "@/run", "--to", "csv", "@/x.csv"}, told}});
+    damage(shop, "timing.jsonl", timing + line + "\n");
+    check_mistake(shop, {}, {{"train", "--resume", "@/run"}, "@/run/timing.jsonl:3" + what + advice});
+  }
+  damage(shop, "metrics.jsonl", "{\"step\":1}\n");
+  check_mistake(shop, {}, {{"report", "@/run"}, "@/run/metrics.jsonl:1: a line of metrics has a kind"});
+}
+
+TEST_CASE("messages: where only the best checkpoint is left, it is named") {
+  const Workshop shop;
+  damage(shop, "x", "");
+  std::filesystem::remove(shop.checkpoint("run", "step-000005"));
+  for (const char* command : {"sample", "eval", "inspect", "check"})
+    check_mistake(shop, {command},
+                  {{"@/run"},
+                   "@/run: there is no checkpoint of the last steps in @/run/checkpoints; name the one that is there, "
+                   "@/run/checkpoints/best.safetensors"});
+}
+
+TEST_CASE("messages: a name that is too long is the user's to change") {
+  const Workshop shop;
+  const std::string name = "@/" + std::string(300, 'a');
+  check_mistakes(
+      shop, {},
+      {{{"train", "@/tiny.yaml", "run.dir=" + name}, name + ": File name too long; give a shorter name"},
+       {{"sample", name}, name + ": File name too long; give a shorter name"},
+       {{"export", in_workshop(trained(), "@/run"), "--to", "pytorch", name},
+        name + ": the directory cannot be made: the name is too long for the file system; name another one"}});
+}
+
+TEST_CASE("messages: what steers a terminal is shown escaped, and letters as they are") {
+  CHECK(printable("\xC3\xBC \xF0\x9F\x98\x80\n") == "\xC3\xBC \xF0\x9F\x98\x80\n");
+  CHECK(printable("a\rb\t\x1B[31m\x7F\xC2\x9B\xFF\xE2\x82") == "a\\rb\\t\\x1B[31m\\x7F\\xC2\\x9B\\xFF\\xE2\\x82");
+  const Workshop shop;
+  check_mistake(shop, {},
+                {{"train", "@/no\r\x1B[31m\xC2\x9B\xC3\xBC.yaml"},
+                 "@/no\\r\\x1B[31m\\xC2\\x9B\xC3\xBC.yaml: cannot be read: No such file or directory; check the path"});
+  // The run's name is the file's.
+  const std::string config = shop.write("t\x1B[31m.yaml", kTinyConfig);
+  const Finished done = run_program({"train", config}, {.directory = shop.path("")});
+  INFO(done.out << done.err);
+  CHECK(done.code == 0);
+  CHECK(holds(done.out, "run: runs/t\\x1B[31m"));
+  CHECK_FALSE(holds(done.out + done.err, "\x1B"));
+}
