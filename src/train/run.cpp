@@ -51,6 +51,7 @@ struct Run {
   TrainingState state;
 
   RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
+  RunResult train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
 };
 
 // The state's loss, since a run that was resumed at its end has no evaluation of its own.
@@ -60,6 +61,12 @@ bool is_stuck(const RunReport& report, const TrainingState& state, const DataFac
 }
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
+  RunResult result;
+  write_into(directory, [&] { result = train(options, logs, terminal); });
+  return result;
+}
+
+RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
   const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
   begin_run_files(directory, record);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
@@ -210,6 +217,12 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                    std::filesystem::exists(text(directory, "/run.json"))
                        ? ": the run ended as it began. Start it anew, with --force"
                        : "; name one that normlab train wrote");
+  for (const char* name : {"config.yaml", "run.json", "metrics.jsonl", "timing.jsonl"}) {
+    const std::string path = text(directory, '/', name);
+    check<UserError>(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), path,
+                     ": --resume needs the run's own file here, and this is none, but a directory, a pipe, a socket or "
+                     "a device; put the file back, or start a new run");
+  }
   const RunLock lock(directory);
   refuse_without_checkpoint(directory);
   RunConfig config = load_run_config(config_path, {}).config;
