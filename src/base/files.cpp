@@ -24,7 +24,7 @@ namespace {
     case ENOENT:
     case ENOTDIR:
       if (action == "read") throw UserError(text(what, "there is no such file; check the path"));
-      throw UserError(text(what, "its directory does not exist; create it or choose another path"));
+      throw MissingDirectory(text(what, "its directory does not exist; create it or choose another path"));
     case EISDIR:
       throw UserError(text(what, "it is a directory; name a file"));
     case ENAMETOOLONG:
@@ -42,6 +42,12 @@ namespace {
     default:
       throw SystemError(text(what, std::generic_category().message(error), "; check the disk"));
   }
+}
+
+// Opening a pipe waits for its other end, for ever if nobody has that.
+void refuse_special(std::string_view action, const std::string& path) {
+  const std::string_view kind = special_kind(path);
+  check<UserError>(kind.empty(), "cannot ", action, " ", path, ": it is a ", kind, "; name a regular file");
 }
 
 // An open file that closes itself.
@@ -117,16 +123,35 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
+std::string_view special_kind(const std::string& path) {
+  struct stat about {};
+  if (path.starts_with("/dev/") || path.starts_with("/proc/") || ::stat(path.c_str(), &about) != 0) return "";
+  if (S_ISFIFO(about.st_mode)) return "pipe";
+  if (S_ISSOCK(about.st_mode)) return "socket";
+  return S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode) ? "device" : "";
+}
+
+void write_into(const std::string& directory, const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const MissingDirectory& error) {
+    throw SystemError(text(directory,
+                           ": this directory, or a part of it, was removed or moved while the program wrote "
+                           "to it; move it back and go on from it, or begin anew with another run.dir (",
+                           error.what(), ")"));
+  }
+}
+
 std::string temporary_name(const std::string& path) { return path + ".normlab-tmp"; }
 
 std::string read_file(const std::string& path) {
+  refuse_special("read", path);
   const Descriptor file(path, O_RDONLY);
   struct stat about {};
   if (file.number() < 0 || ::fstat(file.number(), &about) != 0) fail("read", path, errno);
   if (S_ISDIR(about.st_mode)) fail("read", path, EISDIR);
   // One byte more than the size, so that the end of a file that did not grow is met without another allocation.
   std::string bytes(S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) + 1 : 1 << 16, '\0');
-  constexpr std::size_t kMostOfStream = std::size_t{1} << 30;  // of what has no size and may have no end
   std::size_t length = 0;
   for (;;) {
     check<DataError>(S_ISREG(about.st_mode) || length < kMostOfStream, path,
@@ -147,8 +172,10 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
   const bool exists = std::filesystem::exists(path, ignored);
   if (exists && std::filesystem::is_directory(path, ignored)) fail("write", path, EISDIR);
   if (exists && !std::filesystem::is_regular_file(path, ignored)) {
-    const Descriptor file(path, O_WRONLY);
-    if (file.number() < 0) fail("write", path, errno);
+    const Descriptor file(path, O_WRONLY | O_NONBLOCK);
+    check<UserError>(file.number() >= 0 || errno != ENXIO, "cannot write ", path,
+                     ": it is a pipe or a socket that nobody reads; name a file");
+    if (file.number() < 0 || ::fcntl(file.number(), F_SETFL, 0) != 0) fail("write", path, errno);
     if (const int error = write_parts(file.number(), parts)) fail("write", path, error);
     return;
   }
@@ -186,6 +213,7 @@ void make_directories(const std::string& path, std::string_view advice) {
 }
 
 void truncate_file(const std::string& path, std::int64_t size) {
+  refuse_special("write", path);
   const Descriptor file(path, O_WRONLY);
   struct stat about {};
   if (file.number() < 0) fail(errno == ENOENT ? "read" : "write", path, errno);
@@ -197,6 +225,7 @@ void truncate_file(const std::string& path, std::int64_t size) {
 }
 
 LineWriter::LineWriter(std::string path, Start start) : path_(std::move(path)) {
+  refuse_special("write", path_);
   Descriptor file(path_, O_WRONLY | O_CREAT | O_APPEND | (start == Start::empty ? O_TRUNC : 0));
   if (file.number() < 0) fail("write", path_, errno);
   file_ = file.release();

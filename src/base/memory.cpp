@@ -2,6 +2,9 @@
 // joined with their neighbours, and the smallest that is large enough is taken, the lowest of several.
 #include "normlab/base/memory.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -135,6 +138,12 @@ void release(void* block, std::size_t bytes) noexcept {
 }
 
 #endif
+
+void return_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 double peak_resident_mb() {
   // Where there is one, the process's own figure: getrusage's begins with that of the process that started this one.

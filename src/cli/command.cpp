@@ -102,7 +102,19 @@ void on_signal(int number) {
   interrupted = number;
 }
 
+// What reads and prepares can take long, and there is nothing to save.
+void on_early_signal(int number) {
+  constexpr std::string_view kMessage = "normlab: ended by a signal before the first step; nothing was trained yet\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  _exit(128 + number);
+}
+
 }  // namespace
+
+void end_on_signals() {
+  std::signal(SIGINT, on_early_signal);
+  std::signal(SIGTERM, on_early_signal);
+}
 
 const volatile std::sig_atomic_t& watch_signals() {
   std::signal(SIGINT, on_signal);

@@ -54,7 +54,8 @@ int run(const Words& words) {
   RunOptions options;
   options.stop_at = words.integer("--stop-at", 1);
   options.force = words.has("--force");
-  options.interrupted = &watch_signals();
+  options.watch_signals = [] { return &watch_signals(); };
+  end_on_signals();
   options.report = [](const std::string& directory) { write_run_report_apart(own_path(), directory); };
   options.program = words.program;
   options.watch = curvature_log;
@@ -69,7 +70,7 @@ int run(const Words& words) {
                              "model.embed_std and model.from"
                            : "; try a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip "
                              "above 0"));
-  return exit_code(result.report.outcome, *options.interrupted);
+  return exit_code(result.report.outcome, watch_signals());
 }
 
 }  // namespace

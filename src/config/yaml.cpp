@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "normlab/base/check.h"
+#include "normlab/base/files.h"
 #include "yaml_text.h"
 
 namespace normlab::config {
@@ -263,6 +264,7 @@ Yaml read_yaml(const std::string& path) {
   const auto refuse = [&](const std::string& why) { throw ConfigError(text(path, ": cannot be read: ", why)); };
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) refuse("it is a directory; name a file");
+  if (const auto kind = special_kind(path); !kind.empty()) refuse(text("it is a ", kind, "; name a regular file"));
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -41,6 +41,7 @@ class Brackets : public Corpus {
 
   std::vector<double> nats(std::string_view text, std::size_t from) const override {
     std::vector<double> out;
+    out.reserve(text.size() - from);
     std::string awaited;
     bool fresh = true;  // at the start of a line
     for (std::size_t i = from; i < text.size(); ++i) {

@@ -74,19 +74,19 @@ void BytePairs::encode(std::string_view text, std::vector<std::int32_t>& ids) co
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
     return;
   }
-  // Where in `ids` a pre-token's ids are, from its first time on.
+  // Where in `ids` a pre-token's ids are, from its first time on; no more of them than fit a few megabytes.
+  constexpr std::size_t kMostKnown = 1 << 16;
   std::map<std::string_view, std::pair<std::size_t, std::size_t>> known;
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, pre_token_length(text));
     text.remove_prefix(piece.size());
     const std::size_t begin = ids.size();
-    const auto [place, is_new] = known.try_emplace(piece);
-    if (is_new) {
-      merge_all(piece, ids);
-      place->second = {begin, ids.size()};
-    } else {
+    if (const auto place = known.find(piece); place != known.end()) {
       for (auto [i, end] = place->second; i < end; ++i) ids.push_back(ids[i]);
+      continue;
     }
+    merge_all(piece, ids);
+    if (known.size() < kMostKnown) known.emplace(piece, std::pair(begin, ids.size()));
   }
 }
 

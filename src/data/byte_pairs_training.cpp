@@ -40,9 +40,11 @@ std::vector<Word> words_of(std::span<const std::string_view> texts) {
       text.remove_prefix(length);
     }
   std::vector<Word> words;
+  words.reserve(counts.size());
   for (const auto& [piece, count] : counts) {
     Word& word = words.emplace_back();
     word.count = count;
+    word.ids.reserve(piece.size());
     for (const char c : piece) word.ids.push_back(static_cast<unsigned char>(c));
   }
   return words;
@@ -54,6 +56,14 @@ class Counts {
   explicit Counts(std::vector<Word> words) : words_(std::move(words)) {
     for (std::size_t i = 0; i < words_.size(); ++i) count_pairs(i, 1, [](Merge) { return true; });
     for (const auto& [pair, about] : pairs_) candidates_.push({about.count, pair});
+  }
+
+  // Measured with words of many lengths: a word has its place among the words, a node of the map that it came from and
+  // blocks of the allocator; a letter its id, and its word's place at a pair, in a vector that grows.
+  double bytes() const {
+    double letters = 0;
+    for (const Word& word : words_) letters += static_cast<double>(word.ids.size());
+    return kBytesOfWord * static_cast<double>(words_.size()) + kBytesOfLetter * letters;
   }
 
   // The most frequent pair; its count is 0 when there is none.
@@ -90,6 +100,8 @@ class Counts {
   }
 
  private:
+  static constexpr double kBytesOfWord = 80, kBytesOfLetter = 11;
+
   // Adds or takes away the pairs of a word; notes the word at the pairs that it has had not yet.
   template <class IsNew>
   void count_pairs(std::size_t word, std::int64_t sign, const IsNew& is_new) {
@@ -111,6 +123,7 @@ class Counts {
 
 BytePairs BytePairs::train(std::span<const std::string_view> texts, std::int64_t vocab_size) {
   Counts counts(words_of(texts));
+  const double bytes = counts.bytes();
   std::map<std::string, std::int32_t> known;
   std::vector<std::string> tokens = BytePairs().tokens_;
   for (std::size_t id = 0; id < tokens.size(); ++id) known[tokens[id]] = static_cast<std::int32_t>(id);
@@ -127,7 +140,9 @@ BytePairs BytePairs::train(std::span<const std::string_view> texts, std::int64_t
     merges.push_back(best.pair);
     counts.merge(best.pair, place->second);
   }
-  return BytePairs(merges);
+  BytePairs trained(merges);
+  trained.training_bytes_ = bytes;
+  return trained;
 }
 
 }  // namespace normlab

@@ -29,6 +29,7 @@ class Copy : public Corpus {
   // whatever comes after the '=' is certain.
   std::vector<double> nats(std::string_view text, std::size_t from) const override {
     std::vector<double> out;
+    out.reserve(text.size() - from);
     std::size_t begin = from, equals = std::string_view::npos;  // of this line
     for (std::size_t i = from; i < text.size(); ++i) {
       const char c = text[i];

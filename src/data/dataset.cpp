@@ -9,6 +9,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/hash.h"
+#include "normlab/base/memory.h"
 #include "normlab/data/tokenizer_json.h"
 #include "texts.h"
 
@@ -27,7 +28,9 @@ std::vector<NamedText> known_texts(const DataConfig& config, std::vector<NamedTe
 Tokenizer trained_on(std::span<const NamedText> texts, std::int64_t vocab_size) {
   std::vector<std::string_view> all;
   for (const NamedText& each : texts) all.push_back(each.text);
-  return Tokenizer::byte_pairs(BytePairs::train(all, vocab_size));
+  BytePairs trained = BytePairs::train(all, vocab_size);
+  return_freed_memory();  // of the words, before there are tokens
+  return Tokenizer::byte_pairs(std::move(trained));
 }
 
 Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
@@ -75,49 +78,71 @@ double unigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vo
   return sum / static_cast<double>(tokens.size());
 }
 
-// The second tokens of all pairs of neighbours, those with first token a at [begin[a], begin[a + 1]).
-struct Pairs {
-  Pairs(const Tokens& tokens, std::int64_t vocab) : begin(static_cast<std::size_t>(vocab) + 1) {
-    const std::size_t pairs = tokens.empty() ? 0 : tokens.size() - 1;
-    for (std::size_t i = 0; i < pairs; ++i) ++begin[static_cast<std::size_t>(tokens[i]) + 1];
-    for (std::size_t a = 1; a < begin.size(); ++a) begin[a] += begin[a - 1];
-    second.resize(pairs);
-    std::vector<std::size_t> next = begin;
-    for (std::size_t i = 0; i < pairs; ++i) second[next[static_cast<std::size_t>(tokens[i])]++] = tokens[i + 1];
+// How many pairs of neighbours have first token 0, 1, ...
+std::vector<std::size_t> pairs_by_first(const Tokens& tokens, std::int64_t vocab) {
+  std::vector<std::size_t> counts(static_cast<std::size_t>(vocab));
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) ++counts[static_cast<std::size_t>(tokens[i])];
+  return counts;
+}
+
+// The second tokens of the pairs of neighbours whose first token lies in [first, last).
+class Pairs {
+ public:
+  Pairs(const Tokens& tokens, const std::vector<std::size_t>& by_first, std::size_t first, std::size_t last)
+      : first_(first), begin_{0} {
+    for (std::size_t a = first; a < last; ++a) begin_.push_back(begin_.back() + by_first[a]);
+    second_.resize(begin_.back());
+    std::vector<std::size_t> next = begin_;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
+      if (const auto a = static_cast<std::size_t>(tokens[i]); a >= first && a < last)
+        second_[next[a - first]++] = tokens[i + 1];
   }
   std::span<const std::int32_t> after(std::size_t a) const {
-    return std::span(second).subspan(begin[a], begin[a + 1] - begin[a]);
+    return std::span(second_).subspan(begin_[a - first_], begin_[a - first_ + 1] - begin_[a - first_]);
   }
-  std::vector<std::size_t> begin;
-  Tokens second;
+
+ private:
+  std::size_t first_;
+  std::vector<std::size_t> begin_;
+  Tokens second_;
 };
+
+// Pairs that are sorted at once, so that they take little beside the tokens; a single token may have more.
+std::size_t pairs_at_once(const Tokens& tokens) { return std::max(tokens.size() / 8, std::size_t{1} << 18); }
 
 // Mean of -ln p over `tokens` but the first, p(b | a) = (n_ab + kUnseen) / (n_a + V kUnseen) by the counts in `from`.
 double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
   if (tokens.size() < 2) return 0;
-  const Pairs seen(from, vocab), wanted(tokens, vocab);
+  const std::vector<std::size_t> seen_by_first = pairs_by_first(from, vocab),
+                                 wanted_by_first = pairs_by_first(tokens, vocab);
   std::vector<Index> counts(static_cast<std::size_t>(vocab));
   double sum = 0;
-  for (std::size_t a = 0; a < counts.size(); ++a) {
-    for (const std::int32_t b : seen.after(a)) ++counts[static_cast<std::size_t>(b)];
-    const double all = static_cast<double>(seen.after(a).size()) + kUnseen * static_cast<double>(vocab);
-    for (const std::int32_t b : wanted.after(a))
-      sum += std::log(all / (static_cast<double>(counts[static_cast<std::size_t>(b)]) + kUnseen));
-    for (const std::int32_t b : seen.after(a)) counts[static_cast<std::size_t>(b)] = 0;
+  for (std::size_t first = 0, last = 0; first < counts.size(); first = last) {
+    for (std::size_t pairs = 0; last < counts.size(); pairs += seen_by_first[last++])
+      if (last > first && pairs + seen_by_first[last] > pairs_at_once(from)) break;
+    const Pairs seen(from, seen_by_first, first, last), wanted(tokens, wanted_by_first, first, last);
+    for (std::size_t a = first; a < last; ++a) {
+      for (const std::int32_t b : seen.after(a)) ++counts[static_cast<std::size_t>(b)];
+      const double all = static_cast<double>(seen.after(a).size()) + kUnseen * static_cast<double>(vocab);
+      for (const std::int32_t b : wanted.after(a))
+        sum += std::log(all / (static_cast<double>(counts[static_cast<std::size_t>(b)]) + kUnseen));
+      for (const std::int32_t b : seen.after(a)) counts[static_cast<std::size_t>(b)] = 0;
+    }
   }
   return sum / static_cast<double>(tokens.size() - 1);
 }
 
-// -ln p of each token, the sum over its characters; built-in corpora are ASCII.
-std::vector<double> nats_by_token(const std::vector<double>& nats, const Tokens& tokens, const Tokenizer& tokenizer) {
-  std::vector<double> sums;
+// -ln p of each token, the sum over its characters, in their place; built-in corpora are ASCII.
+std::vector<double> nats_by_token(std::vector<double> nats, std::span<const std::int32_t> tokens,
+                                  const Tokenizer& tokenizer) {
   std::size_t at = 0;
-  for (const std::int32_t id : tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
     double sum = 0;
-    for (std::size_t left = tokenizer.bytes_of(id).size(); left > 0; --left) sum += nats[at++];
-    sums.push_back(sum);
+    for (std::size_t left = tokenizer.bytes_of(tokens[i]).size(); left > 0; --left) sum += nats[at++];
+    nats[i] = sum;
   }
-  return sums;
+  nats.resize(tokens.size());
+  return nats;
 }
 
 // The mean of -ln p over the targets of the windows.
@@ -133,10 +158,11 @@ double mean_over_targets(const std::vector<double>& nats, std::span<const Window
 std::vector<Domain> append_domains(const NamedText& text, const DataConfig& config, const Tokenizer& tokenizer,
                                    Tokens& tokens) {
   std::vector<Domain> domains;
+  // Never moved, so that memory stays within four bytes a token.
+  tokens.reserve(text.text.size() * (config.rot13 == Rot13::none ? 1 : 2));
   const auto append = [&](std::string_view content) {
-    const Tokens more = tokenizer.encode(content, text.name);
     const auto begin = static_cast<Index>(tokens.size());
-    tokens.insert(tokens.end(), more.begin(), more.end());
+    tokenizer.append(content, text.name, tokens);
     domains.push_back({begin, static_cast<Index>(tokens.size()), {}});
   };
   append(text.text);
@@ -206,6 +232,17 @@ Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokeniz
   return data;
 }
 
+// The texts, and either what training a tokenizer holds, or the tokens with what entropies and floor are computed from.
+double Dataset::peak_bytes(const Texts& texts) const {
+  const double text_bytes = static_cast<double>(texts.first.size() + texts.second.size()) *
+                            (config_.rot13 == Rot13::none ? 1 : 2);  // the turned one beside it
+  const double tokens = sizeof(std::int32_t) * static_cast<double>(train_.size() + validation_.size());
+  const double pairs = sizeof(std::int32_t) * static_cast<double>(std::min(train_.size(), pairs_at_once(train_)));
+  const double nats = facts_.floor ? sizeof(double) * static_cast<double>(texts.validation().text.size()) : 0;
+  return text_bytes +
+         std::max(tokenizer_.pairs() ? tokenizer_.pairs()->training_bytes() : 0, tokens + std::max(pairs, nats));
+}
+
 Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfig& config, Index context_length,
                  std::uint64_t seed)
     : config_(config), context_length_(context_length), seed_(seed), tokenizer_(tokenizer) {
@@ -229,12 +266,13 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
   if (texts.corpus) {
     facts_.entropy_rate = texts.corpus->entropy_rate() * facts_.bytes_per_token;
     if (!texts.separate) {
-      const Tokens text_tokens(validation_.begin(), validation_.begin() + validation_domains_[0].end);
+      const auto text_tokens = std::span(validation_).first(static_cast<std::size_t>(validation_domains_[0].end));
       const std::vector<double> nats =
           nats_by_token(texts.corpus->nats(texts.first, texts.split), text_tokens, tokenizer);
       facts_.floor = mean_over_targets(nats, all_windows(validation_domains_[0]));
     }
   }
+  facts_.peak_bytes = peak_bytes(texts);
 }
 
 Batch Dataset::train_batch(Index step, Index micro_batch, Index rows) const {

@@ -43,6 +43,7 @@ class Markov : public Corpus {
 
   std::vector<double> nats(std::string_view text, std::size_t from) const override {
     std::vector<double> out;
+    out.reserve(text.size() - from);
     std::size_t context = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
       const std::size_t symbol = kAlphabet.find(text[i]);

@@ -131,24 +131,26 @@ std::int32_t Tokenizer::id_of(char32_t c) const {
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, std::string_view name) const {
   std::vector<std::int32_t> ids;
-  ids.reserve(text.size());  // never moved, so that memory stays within four bytes a byte of text
-  if (pairs_) {
-    pairs_->encode(text, ids);
-    return ids;
-  }
+  ids.reserve(text.size());
+  append(text, name, ids);
+  return ids;
+}
+
+void Tokenizer::append(std::string_view text, std::string_view name, std::vector<std::int32_t>& ids) const {
+  if (pairs_) return pairs_->encode(text, ids);
+  const std::size_t begin = ids.size();
   for_each_character(text, name, [&](char32_t c, std::size_t at) {
     const std::int32_t id = id_of(c);
     if (id < 0) {
       std::string shown;
       if (c >= 32 && c != 127) append_utf8(shown, c);
       throw DataError(
-          normlab::text(name, ": character '", shown, "' (", code_point_name(c), ") at position ", ids.size(),
+          normlab::text(name, ": character '", shown, "' (", code_point_name(c), ") at position ", ids.size() - begin,
                         " (byte ", at, ") is not among the ", alphabet_.size(),
                         " characters of the vocabulary; leave it out, or train with data.tokenizer=byte or bpe"));
     }
     ids.push_back(id);
   });
-  return ids;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {

@@ -299,7 +299,9 @@ bool run_before(const Sweep& sweep, const SweepOptions& options, Terminal& termi
 
 }  // namespace
 
-SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
+namespace {
+
+SweepResult run_in_directory(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
   const Clock::time_point start = Clock::now();
   refuse_other_sweep(sweep, options.directory);
   std::filesystem::create_directories(text(options.directory, "/points"));
@@ -316,6 +318,14 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal&
   write_results(sweep, options.directory, result);
   write_sweep_report(sweep, options.directory, result);
   result.seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace
+
+SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
+  SweepResult result;
+  write_into(options.directory, [&] { result = run_in_directory(sweep, options, terminal); });
   return result;
 }
 

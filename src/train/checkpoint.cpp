@@ -53,7 +53,8 @@ TrainingState state_of(const Safetensors& file) {
           optional_real("last_loss"),
           diverging_steps,
           json.at("diverged").boolean(),
-          {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")}};
+          {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")},
+          json.find("evaluation_due") != nullptr};
 }
 
 // A model is not built before the file is known to hold its matrices: a small file may not ask for much memory.
@@ -74,13 +75,15 @@ void refuse_larger_model(const ModelConfig& model, std::int64_t vocab_size, cons
 void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::string& data_hash, const TrainingState& state, const Gpt& model,
                      const Optimizer& optimizer) {
-  const Json state_json = Json::object({{"best_loss", state.best_loss},
-                                        {"last_loss", state.last_loss},
-                                        {"diverging_steps", state.diverging_steps},
-                                        {"diverged", state.diverged},
-                                        {"gradient_signal", state.gradient.signal},
-                                        {"gradient_noise", state.gradient.noise},
-                                        {"gradient_clipped", state.gradient.clipped}});
+  Json state_json = Json::object({{"best_loss", state.best_loss},
+                                  {"last_loss", state.last_loss},
+                                  {"diverging_steps", state.diverging_steps},
+                                  {"diverged", state.diverged},
+                                  {"gradient_signal", state.gradient.signal},
+                                  {"gradient_noise", state.gradient.noise},
+                                  {"gradient_clipped", state.gradient.clipped}});
+  if (state.evaluation_due)
+    state_json.set("evaluation_due", true);  // there alone, as the other bytes are an unbroken run's
   std::vector<StoredTensor> tensors;
   for (const auto* group : {&model.store().parameters(), &model.store().buffers(), &optimizer.state()})
     for (StoredTensor& tensor : stored_tensors(*group)) tensors.push_back(std::move(tensor));

@@ -44,6 +44,11 @@ std::vector<Real> losses_on_prefixes(const Gpt& model, const Batch& row) {
 
 EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
                     std::optional<Index> own_rows) {
+  return *evaluate(model, data, windows, own_rows, [] { return false; });
+}
+
+std::optional<EvalReport> evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
+                                   std::optional<Index> own_rows, const std::function<bool()>& stop) {
   const Index time = model.config().context_length;
   std::vector<double> loss(static_cast<std::size_t>(time), 0.0);
   std::vector<std::int64_t> count(loss.size(), 0);
@@ -57,14 +62,18 @@ EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Windo
       ++count[row % loss.size()];
     }
   };
+  bool stopped = false;
   with_team([&] {
     for (std::span<const Window> rest = windows; !rest.empty();) {
+      stopped = stop();
+      if (stopped) return;
       const std::span<const Window> together =
           data.first_batch(rest, own_rows == kOwnPrefix ? 1 : own_rows.value_or(kEvaluationRows));
       add_rows(together);
       rest = rest.subspan(together.size());
     }
   });
+  if (stopped) return std::nullopt;
   EvalReport report;
   double sum = 0, sum_second_half = 0;
   std::int64_t second_half = 0;

@@ -25,13 +25,25 @@ double kept_by_block(const ModelConfig& model) {
   return norms + attention + mlp + sums;
 }
 
+// The pass in double over a whole micro-batch, with all of its logits; and vectors as long as the parameters: those
+// that Lanczos' method holds when it ends, about two dozen (lab/lanczos.h), and weights, gradients and their
+// differences.
+double curvature_bytes(const RunConfig& config, double parameter_count, double vocab_size) {
+  constexpr double kVectors = 24 + 8;
+  const ModelConfig& model = config.model;
+  const double positions = static_cast<double>(config.train.batch_size * model.context_length);
+  const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
+  const double in_block = static_cast<double>(*model.d_ff) + 3 * channels;
+  const double kept = channels * (layers * kept_by_block(model) + 2);
+  return sizeof(double) * (kVectors * parameter_count + positions * (kept + std::max(in_block, 2 * vocab_size)));
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& gpt) {
   const ModelConfig& model = config.model;
   const double parameter_count = static_cast<double>(gpt.store().parameter_count());
   const double vocab_size = static_cast<double>(gpt.vocab_size());
-  const double text_bytes = data.bytes_per_token * static_cast<double>(data.train_tokens + data.validation_tokens);
   const double real = sizeof(float);
   const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
   const double positions = static_cast<double>(config.statistics_rows() * model.context_length);  // of one pass
@@ -47,7 +59,10 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, c
   const double in_block = real * positions * (static_cast<double>(*model.d_ff) + 3 * channels);
   const double in_head = real * (std::min(positions, 384.0) * vocab_size + channels * (vocab_size + positions));
   bytes.backward = std::max(in_block, in_head);
-  bytes.program = 9.5 * kMega + 5 * text_bytes;  // a byte and a token of four for each character
+  if (config.log.curvature_every > 0) bytes.curvature = curvature_bytes(config, parameter_count, vocab_size);
+  bytes.tokens = sizeof(std::int32_t) * static_cast<double>(data.train_tokens + data.validation_tokens);
+  bytes.reading = data.peak_bytes;
+  bytes.program = 9.5 * kMega;
   return bytes;
 }
 

@@ -29,7 +29,7 @@ void add_statistics(Json& line, const StatisticsReport& report) {
 
 }  // namespace
 
-void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
+void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
   lines_.line(line_of(step.step, "train")
                   .set("loss", step.loss)
                   .set("lr", step.lr)
@@ -37,14 +37,17 @@ void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluatio
                   .set("clip_coef", step.clip_coef)
                   .set("tokens", step.tokens)
                   .line());
-  if (!evaluation) return;
-  Json line = line_of(step.step, "eval");
-  line.set("loss", evaluation->loss)
-      .set("loss_second_half", evaluation->loss_second_half)
-      .set("loss_by_position", evaluation->loss_by_position)
-      .set("bits_per_byte", evaluation->loss / (std::numbers::ln2 * bytes_per_token_))
+  if (evaluation) on_late_evaluation(*evaluation, control);
+}
+
+void MetricsLog::on_late_evaluation(const EvalReport& evaluation, RunControl&) {
+  Json line = line_of(evaluation.step, "eval");
+  line.set("loss", evaluation.loss)
+      .set("loss_second_half", evaluation.loss_second_half)
+      .set("loss_by_position", evaluation.loss_by_position)
+      .set("bits_per_byte", evaluation.loss / (std::numbers::ln2 * bytes_per_token_))
       .set("floor", floor_);
-  if (!std::isfinite(evaluation->loss)) line.set("finite", false);
+  if (!std::isfinite(evaluation.loss)) line.set("finite", false);
   lines_.line(line.line());
 }
 
@@ -157,7 +160,7 @@ Json parse_kept_line(std::string_view line, const std::string& place) {
 
 }  // namespace
 
-KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path) {
+KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path, bool evaluation_due) {
   KeptLines kept;
   std::map<std::string, std::int64_t> last_steps;  // by kind
   std::size_t begin = 0;
@@ -174,7 +177,8 @@ KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::strin
                      last->second, ", and a log has each step once", kWithoutIt);
     last->second = line_step;
     const bool by_next_update = kind_name == "layers" || kind_name == "curvature";
-    if (line_step > step || (by_next_update && line_step == step)) break;
+    const bool by_evaluation = kind_name == "eval" || kind_name == "sample";
+    if (line_step > step || (line_step == step && (by_next_update || (by_evaluation && evaluation_due)))) break;
     kept.train_steps += kind_name == "train";
     begin = end + 1;
     kept.bytes = static_cast<std::int64_t>(begin);

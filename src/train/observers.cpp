@@ -22,7 +22,7 @@ Progress::Progress(Terminal& terminal, const RunConfig& config, const Dataset& d
                    std::int64_t first, LineWriter& metrics)
     : terminal_(terminal), config_(config), data_(data), model_(model), first_(first), metrics_(metrics) {}
 
-void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) {
+void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
   tokens_ += step.tokens;
   const bool line_due = step.step % config_.log.every == 0 || step.step == config_.train.steps;
   // A live line is renewed ten times a second at most.
@@ -39,23 +39,27 @@ void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation,
     else
       terminal_.line(text("step ", figures));
   }
-  if (evaluation) show_evaluation(*evaluation);
+  if (evaluation) on_late_evaluation(*evaluation, control);
 }
 
-void Progress::show_evaluation(const EvalReport& evaluation) {
+void Progress::on_late_evaluation(const EvalReport& evaluation, RunControl& control) {
   const auto floor = data_.facts().floor;
   terminal_.line(text("step ", evaluation.step, ": validation loss ", fixed(evaluation.loss, 4),
                       ", over the second half of each window ", fixed(evaluation.loss_second_half, 4),
                       floor ? text(" (floor ", fixed(*floor, 4), ")") : ""));
   if (config_.log.sample_tokens == 0) return;
   const SampleOptions options{.seed = static_cast<std::uint64_t>(config_.seed)};
-  const std::string sample = sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options);
-  terminal_.line(indented(sample));
-  metrics_.line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", sample}}).line());
+  const std::optional<std::string> sample =
+      sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options, [&] { return control.signalled(); });
+  control.evaluation_cut = !sample;
+  if (!sample) return;
+  terminal_.line(indented(*sample));
+  metrics_.line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}}).line());
 }
 
-void ReportRenewal::on_step_end(const StepReport&, const EvalReport* evaluation, RunControl&) {
+void ReportRenewal::on_step_end(const StepReport&, const EvalReport* evaluation, RunControl& control) {
   constexpr double kShare = 0.02;  // of the run's time, at most
+  if (control.stop) return;        // the end renews it
   if (evaluation && cost_ <= kShare * seconds_since(written_)) renew();
 }
 
@@ -81,10 +85,6 @@ void DivergenceWatch::on_step_end(const StepReport& step, const EvalReport*, Run
   if (stops_)
     control.request(Outcome::diverged, text("the training loss lay above 2 ln V + 2 = ", fixed(bound_, 2), " on ",
                                             kPatience, " steps running, the last of them step ", step.step));
-}
-
-void InterruptWatch::on_step_end(const StepReport&, const EvalReport*, RunControl& control) {
-  if (flag_ != 0) control.request(Outcome::interrupted, flag_ == SIGTERM ? "by SIGTERM" : "by SIGINT");
 }
 
 std::string checkpoint_name(std::int64_t step) {
@@ -117,19 +117,28 @@ Checkpointer::Checkpointer(std::string directory, const CheckpointConfig& config
 
 void Checkpointer::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
   state_.step = step.step;
+  state_.evaluation_due = control.evaluation_cut;
   std::string bad;
-  if (evaluation) {
-    state_.last_loss = evaluation->loss;
-    if (std::isfinite(evaluation->loss) && (!state_.best_loss || evaluation->loss < *state_.best_loss)) {
-      state_.best_loss = evaluation->loss;
-      bad = save_(text(directory_, "/best.safetensors"));
-    }
-  }
+  if (evaluation && !control.evaluation_cut) bad = note(*evaluation);
   if (step.step % config_.every == 0 || step.step == last_ || control.stop) bad = save_step(step.step);
   if (!bad.empty())
     control.request(Outcome::nonfinite,
                     text("update ", step.step, " left parameters that are not finite, first in ", bad,
                          " (its gradient norm was ", step.grad_norm, ", its learning rate ", step.lr, ")"));
+}
+
+void Checkpointer::on_late_evaluation(const EvalReport& evaluation, RunControl& control) {
+  if (control.evaluation_cut) return;  // again, in its sample
+  state_.evaluation_due = false;
+  note(evaluation);  // of parameters that were loaded, and so are finite
+  save_step(evaluation.step);
+}
+
+std::string Checkpointer::note(const EvalReport& evaluation) {
+  state_.last_loss = evaluation.loss;
+  if (!std::isfinite(evaluation.loss) || (state_.best_loss && evaluation.loss >= *state_.best_loss)) return {};
+  state_.best_loss = evaluation.loss;
+  return save_(text(directory_, "/best.safetensors"));
 }
 
 // The state before a step that could not be done is worth having, if no checkpoint has it yet.

@@ -49,8 +49,10 @@ struct Run {
   const Gpt& model;
   Optimizer& optimizer;
   TrainingState state;
+  SignalFlag signal;
 
   RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
+  RunResult train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
 };
 
 // The state's loss, since a run that was resumed at its end has no evaluation of its own.
@@ -60,6 +62,12 @@ bool is_stuck(const RunReport& report, const TrainingState& state, const DataFac
 }
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
+  RunResult result;
+  write_into(directory, [&] { result = train(options, logs, terminal); });
+  return result;
+}
+
+RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
   const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
   begin_run_files(directory, record);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
@@ -94,15 +102,15 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
   std::unique_ptr<Observer> from_above;
   if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics});
   if (from_above) observers.push_back(from_above.get());
-  std::optional<InterruptWatch> interrupt;
-  if (options.interrupted) observers.push_back(&interrupt.emplace(*options.interrupted));
+  InterruptWatch interrupt;
+  observers.push_back(&interrupt);
   ReportRenewal report_renewal(terminal, [&] { options.report(directory); });
   const bool reports = options.report && config.log.report;
   if (reports) observers.push_back(&report_renewal);
   observers.push_back(&checkpointer);  // last: it saves what the others have noted
 
-  Trainer trainer(config, data, model, optimizer);
-  RunResult result{trainer.run(first, last, observers), directory, {}};
+  Trainer trainer(config, data, model, optimizer, signal);
+  RunResult result{trainer.run(first, last, observers, state.evaluation_due), directory, {}};
   RunReport& report = result.report;
   if (is_stuck(report, state, data.facts())) {
     report.outcome = Outcome::stuck;
@@ -147,11 +155,13 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const Gpt model = starting_model(config, data, std::move(start));
   Optimizer optimizer(config.optimizer, model.store());
 
+  const SignalFlag signal = options.watch_signals();
   const std::string directory = claim_directory(config, name, options.force);
   const RunLock lock(directory);
   config.run.dir = directory;
   terminal.line(start_report(config, data.facts(), model, team));
-  return Run{config, directory, team, data, model, optimizer, {}}.go(options, LineWriter::Start::empty, terminal);
+  return Run{config, directory, team, data, model, optimizer, {}, signal}.go(options, LineWriter::Start::empty,
+                                                                             terminal);
 }
 
 namespace {
@@ -182,12 +192,12 @@ void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config
 }
 
 // Cuts a log back to what an unbroken run had written by this step.
-void cut_log(const std::string& path, std::int64_t step, Terminal& terminal) {
+void cut_log(const std::string& path, const TrainingState& state, Terminal& terminal) {
   const std::string lines = std::filesystem::exists(path) ? read_file(path) : std::string();
-  const KeptLines kept = kept_lines(lines, step, path);
-  if (kept.train_steps < step)
-    terminal.line(
-        text("warning: ", path, " has the lines of ", kept.train_steps, " of ", step, " steps; the others were lost"));
+  const KeptLines kept = kept_lines(lines, state.step, path, state.evaluation_due);
+  if (kept.train_steps < state.step)
+    terminal.line(text("warning: ", path, " has the lines of ", kept.train_steps, " of ", state.step,
+                       " steps; the others were lost"));
   if (kept.bytes < static_cast<std::int64_t>(lines.size())) truncate_file(path, kept.bytes);
 }
 
@@ -225,6 +235,12 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                    std::filesystem::exists(text(directory, "/run.json"))
                        ? ": the run ended as it began. Start it anew, with --force"
                        : "; name one that normlab train wrote");
+  for (const char* name : {"config.yaml", "run.json", "metrics.jsonl", "timing.jsonl"}) {
+    const std::string path = text(directory, '/', name);
+    check<UserError>(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), path,
+                     ": --resume needs the run's own file here, and this is none, but a directory, a pipe, a socket or "
+                     "a device; put the file back, or start a new run");
+  }
   const RunLock lock(directory);
   refuse_without_checkpoint(directory);
   RunConfig config = config_of_run(directory);
@@ -251,14 +267,15 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   Optimizer optimizer(config.optimizer, model.store());
   checkpoint.restore(optimizer);
 
-  cut_log(text(directory, "/metrics.jsonl"), checkpoint.state().step, terminal);
+  const SignalFlag signal = options.watch_signals();
+  cut_log(text(directory, "/metrics.jsonl"), checkpoint.state(), terminal);
   const std::string timing = text(directory, "/timing.jsonl");
   if (std::filesystem::exists(timing))
     truncate_file(timing, kept_lines(read_file(timing), checkpoint.state().step, timing).bytes);
   terminal.line(text("going on from ", checkpoint.path()));
   terminal.line(start_report(config, data.facts(), model, team));
-  return Run{config, directory, team, data, model, optimizer, checkpoint.state()}.go(options, LineWriter::Start::append,
-                                                                                     terminal);
+  return Run{config, directory, team, data, model, optimizer, checkpoint.state(), signal}.go(
+      options, LineWriter::Start::append, terminal);
 }
 
 }  // namespace normlab

@@ -93,11 +93,14 @@ std::string StopStrings::finish() { return std::exchange(pending_, {}); }
 
 std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer) { return {std::max(0, tokenizer.newline())}; }
 
-std::string sample_text(const Gpt& model, const Tokenizer& tokenizer, std::int64_t count,
-                        const SampleOptions& options) {
+std::optional<std::string> sample_text(const Gpt& model, const Tokenizer& tokenizer, std::int64_t count,
+                                       const SampleOptions& options, const std::function<bool()>& stop) {
   Sampler sampler(model, default_prompt(tokenizer), options);
   std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < count; ++i) ids.push_back(sampler.next());
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (stop()) return std::nullopt;
+    ids.push_back(sampler.next());
+  }
   return tokenizer.decode(ids);
 }
 

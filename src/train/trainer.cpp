@@ -50,16 +50,28 @@ void stop_at_nonfinite(const Seen& seen, const ParameterStore& store) {
 
 }  // namespace
 
-RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer* const> observers) {
+RunReport Trainer::run(std::int64_t first, std::int64_t last, std::span<Observer* const> observers,
+                       bool evaluation_due) {
   RunReport report;
-  with_team([&] { report = run_with_team(first, last, observers); });
+  with_team([&] { report = run_with_team(first, last, observers, evaluation_due); });
   return report;
 }
 
-RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::span<Observer* const> observers) {
+bool Trainer::evaluate_into(RunReport& report, const RunControl& control) const {
+  std::optional<EvalReport> made =
+      evaluate(model_, data_, windows_, own_rows(config_), [&] { return control.signalled(); });
+  if (!made) return false;
+  made->step = report.step;
+  report.last_eval = std::move(made);
+  return true;
+}
+
+RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::span<Observer* const> observers,
+                                 bool evaluation_due) {
   RunReport report;
   report.step = first;
   RunControl control;
+  control.signal = signal_;
   std::optional<double> last_grad_norm;
   const auto finish = [&](Outcome outcome, std::string reason) {
     report.outcome = outcome;
@@ -67,6 +79,12 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
     for (Observer* observer : observers) observer->on_run_end(report);
     return report;
   };
+  if (evaluation_due) {
+    if (evaluate_into(report, control))
+      for (Observer* observer : observers) observer->on_late_evaluation(*report.last_eval, control);
+    control.heed_signal();
+    if (control.stop) return finish(*control.stop, control.reason);
+  }
   for (std::int64_t step = first + 1; step <= last; ++step) {
     Probe* probe = nullptr;
     for (Observer* observer : observers)
@@ -99,14 +117,11 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
     optimizer_.step(step, lr, clip_coef);
     report.step = step;
 
-    const bool evaluation_due = step % config_.eval.every == 0 || step == config_.train.steps;
-    if (evaluation_due) {
-      report.last_eval = evaluate(model_, data_, windows_, own_rows(config_));
-      report.last_eval->step = step;
-    }
+    const bool due = step % config_.eval.every == 0 || step == config_.train.steps;
+    const bool evaluated = due && evaluate_into(report, control);
+    control.evaluation_cut = due && !evaluated;
     const StepReport done{step, loss, lr, grad_norm, clip_coef, batches.targets};
-    for (Observer* observer : observers)
-      observer->on_step_end(done, evaluation_due ? &*report.last_eval : nullptr, control);
+    for (Observer* observer : observers) observer->on_step_end(done, evaluated ? &*report.last_eval : nullptr, control);
     if (control.stop) return finish(*control.stop, control.reason);
   }
   return last == config_.train.steps ? finish(Outcome::trained, "")

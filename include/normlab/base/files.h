@@ -9,9 +9,26 @@
 #include <string>
 #include <string_view>
 
+#include "normlab/base/check.h"
+
 namespace normlab {
 
-// All bytes of a file, a pipe or a device.
+// The directory that a file should be written to does not exist.
+struct MissingDirectory : UserError {
+  using UserError::UserError;
+};
+
+// Does what writes into a directory that the program made or found there. That it is missing now is the system's doing:
+// SystemError in place of MissingDirectory.
+void write_into(const std::string& directory, const std::function<void()>& act);
+
+// "pipe", "socket" or "device"; nothing for a regular file, a directory, a path that does not exist, and what is below
+// /dev or /proc, which the shell or the user chose to have read: /dev/stdin, /dev/fd/63 of a process substitution.
+std::string_view special_kind(const std::string& path);
+
+inline constexpr std::size_t kMostOfStream = std::size_t{1} << 30;  // read of what has no size and may have no end
+
+// All bytes of a file, or of a pipe or a device below /dev or /proc.
 std::string read_file(const std::string& path);
 
 // Replaces `path` by the parts, one after another. A reader at any moment, after a crash too, sees the old bytes or the

@@ -11,6 +11,9 @@ namespace normlab {
 void* allocate(std::size_t bytes);
 void release(void* block, std::size_t bytes) noexcept;
 
+// Gives back what many small blocks of the standard library left behind, where the system's allocator can.
+void return_freed_memory();
+
 // The largest resident memory of the process so far, in 2^20 bytes.
 double peak_resident_mb();
 

@@ -42,6 +42,8 @@ class BytePairs {
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(tokens_.size()); }
   const std::vector<Merge>& merges() const { return merges_; }
+  // About what training held at its peak, beside the texts; 0 where the merges were given.
+  double training_bytes() const { return training_bytes_; }
   const std::string& bytes_of(std::int32_t id) const { return tokens_[static_cast<std::size_t>(id)]; }
 
   // Appends the ids of any bytes. In each pre-token the earliest merge that applies is done first, from left to right.
@@ -60,6 +62,7 @@ class BytePairs {
   std::vector<std::string> tokens_;  // their bytes
   std::vector<Merge> merges_;        // in order of rank
   std::vector<Rule> rules_;          // sorted by pair
+  double training_bytes_ = 0;
 };
 
 }  // namespace normlab

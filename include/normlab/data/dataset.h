@@ -51,6 +51,7 @@ struct DataFacts {
   double unigram = 0, bigram = 0;
   double bytes_per_token = 1;          // of the validation part: bits per byte = loss / (ln 2 bytes_per_token)
   std::optional<double> floor;         // -ln p of the validation text per target; built-in corpora only
+  double peak_bytes = 0;               // about what reading, drawing and making tokens held at once
   std::optional<double> entropy_rate;  // of the source that the text was drawn from; built-in corpora only
 };
 
@@ -95,6 +96,7 @@ class Dataset {
  private:
   Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfig& config, Index context_length,
           std::uint64_t seed);
+  double peak_bytes(const Texts& texts) const;
   // The windows of one domain of the validation part.
   std::vector<Window> spread_windows(const Domain& domain, Index count) const;
   std::vector<Window> all_windows(const Domain& domain) const;

@@ -47,6 +47,8 @@ class Tokenizer {
   // DataError for a character outside of the vocabulary (character, code point, position counted in characters from 0)
   // and, for char, for bytes that are not UTF-8 (byte offset). `name` is what the message calls the text.
   std::vector<std::int32_t> encode(std::string_view text, std::string_view name = "text") const;
+  // The same behind the ids that are there.
+  void append(std::string_view text, std::string_view name, std::vector<std::int32_t>& ids) const;
 
   // Always UTF-8: bytes that form no character become U+FFFD. Ids lie in [0, vocab_size), or ShapeError.
   std::string decode(std::span<const std::int32_t> ids) const;

@@ -23,6 +23,7 @@ struct TrainingState {
   std::int64_t diverging_steps = 0;  // steps running with a loss above the bound of `diverged`
   bool diverged = false;             // the bound was passed for long enough
   GradientAverages gradient;
+  bool evaluation_due = false;  // a signal cut the evaluation of this step
 };
 
 void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,

@@ -1,6 +1,9 @@
 // The loss on validation windows.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "normlab/data/dataset.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/train/observer.h"
@@ -18,6 +21,9 @@ inline constexpr Index kOwnPrefix = 0;
 // norms use their running statistics, with it those of so many windows together, or of prefixes.
 EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
                     std::optional<Index> own_rows = std::nullopt);
+// The same; nothing where `stop` became true on the way.
+std::optional<EvalReport> evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
+                                   std::optional<Index> own_rows, const std::function<bool()>& stop);
 
 // What eval.statistics says for a model with batch statistics: how many rows they are taken of.
 std::optional<Index> own_rows(const RunConfig& config);

@@ -1,6 +1,8 @@
 // How much memory a training run will take, told before it does.
 #pragma once
 
+#include <algorithm>
+
 #include "normlab/data/dataset.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/train/run_config.h"
@@ -13,9 +15,15 @@ struct MemoryEstimate {
   double optimizer = 0;    // moving averages
   double activations = 0;  // what the forward keeps for the backward, of one pass
   double backward = 0;     // gradients of activations, or the logits of a slice and the head's gradient
-  double program = 0;      // code, buffers, the text and its tokens
+  double tokens = 0;       // of the data
+  double curvature = 0;    // of log.curvature_every, in place of activations and their gradients
+  double program = 0;      // code and buffers
+  double reading = 0;      // text and what it becomes tokens with, before all others but the program
 
-  double total() const { return parameters + optimizer + activations + backward + program; }
+  double total() const {
+    const double training = parameters + optimizer + tokens + std::max(activations + backward, curvature);
+    return program + std::max(training, reading);
+  }
 };
 
 // `config` must be resolved.

@@ -20,6 +20,7 @@ class MetricsLog : public Observer {
   MetricsLog(LineWriter& lines, double bytes_per_token, std::optional<double> floor)
       : lines_(lines), bytes_per_token_(bytes_per_token), floor_(floor) {}
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
+  void on_late_evaluation(const EvalReport& evaluation, RunControl&) override;
 
  private:
   LineWriter& lines_;
@@ -69,12 +70,13 @@ class TimingLog : public Observer {
 };
 
 // The lines at the start of a log that a run resumed from `step` keeps: what an unbroken run had written by then.
-// `layers` and `curvature` lines of the step itself are written by the update that follows, so they go. DataError, with
-// path and line, for a line that is no line of such a log, and for steps of one kind that do not rise.
+// `layers` and `curvature` lines of the step itself are written by the update that follows, so they go; so do `eval`
+// and `sample` lines of the step where its evaluation is due again. DataError, with path and line, for a line that is
+// no line of such a log, and for steps of one kind that do not rise.
 struct KeptLines {
   std::int64_t bytes = 0;
   std::int64_t train_steps = 0;  // how many `train` lines are among them
 };
-KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path);
+KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path, bool evaluation_due = false);
 
 }  // namespace normlab

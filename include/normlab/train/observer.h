@@ -1,6 +1,7 @@
 // What watches a run. The trainer tells; an observer reads. Only RunControl lets one act.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,15 +47,24 @@ struct RunReport {
   std::optional<EvalReport> last_eval;  // of this process
 };
 
+// What a signal handler sets to the signal's number; null where nobody watches for signals.
+using SignalFlag = const volatile std::sig_atomic_t*;
+
 // Lets an observer end the run after the step at hand; the first to ask gives the outcome.
 struct RunControl {
+  SignalFlag signal = nullptr;
   std::optional<Outcome> stop;
   std::string reason;
+  bool evaluation_cut = false;  // a signal came in the evaluation of this step, or in its sample: it counts as not made
 
   void request(Outcome outcome, std::string why) {
     if (stop) return;
     stop = outcome;
     reason = std::move(why);
+  }
+  bool signalled() const { return signal != nullptr && *signal != 0; }
+  void heed_signal() {
+    if (signalled()) request(Outcome::interrupted, *signal == SIGTERM ? "by SIGTERM" : "by SIGINT");
   }
 };
 
@@ -74,6 +84,8 @@ class Observer {
   virtual void on_gradients(std::int64_t step, const ParameterStore& store) { (void)step, (void)store; }
   // After the update and, where one was due, the evaluation of its result.
   virtual void on_step_end(const StepReport&, const EvalReport* /*null: none was due*/, RunControl&) {}
+  // The evaluation of the step that a resumed run begins at, which a signal had cut.
+  virtual void on_late_evaluation(const EvalReport&, RunControl&) {}
   virtual void on_run_end(const RunReport&) {}
 };
 

@@ -1,7 +1,6 @@
 // What watches a run on behalf of the person before it: progress, samples, divergence, interruption, checkpoints.
 #pragma once
 
-#include <csignal>
 #include <functional>
 #include <string>
 
@@ -22,10 +21,9 @@ class Progress : public Observer {
   Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model, std::int64_t first,
            LineWriter& metrics);
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
+  void on_late_evaluation(const EvalReport& evaluation, RunControl& control) override;
 
  private:
-  void show_evaluation(const EvalReport& evaluation);
-
   Terminal& terminal_;
   const RunConfig& config_;
   const Dataset& data_;
@@ -49,19 +47,15 @@ class DivergenceWatch : public Observer {
   bool stops_;
 };
 
-// Asks to stop once the flag, which a signal handler sets to the signal's number, is not 0.
+// Asks to stop once a signal has come.
 class InterruptWatch : public Observer {
  public:
-  explicit InterruptWatch(const volatile std::sig_atomic_t& flag) : flag_(flag) {}
-  void on_step_end(const StepReport&, const EvalReport*, RunControl& control) override;
-
- private:
-  const volatile std::sig_atomic_t& flag_;
+  void on_step_end(const StepReport&, const EvalReport*, RunControl& control) override { control.heed_signal(); }
 };
 
 // Writes DIR/step-NNNNNN.safetensors every `checkpoint.every` steps, after step `last` and when the run stops, keeps
 // the newest `checkpoint.keep` of them, and DIR/best.safetensors for the lowest validation loss. Comes last among the
-// observers, since it saves what the others have noted in `state`.
+// observers, since it saves what the others have noted in `state`. An evaluation that a signal has cut is noted as due.
 class Checkpointer : public Observer {
  public:
   // save(path) writes the checkpoint of this moment, or returns the name of a tensor that is not finite, without having
@@ -69,9 +63,11 @@ class Checkpointer : public Observer {
   Checkpointer(std::string directory, const CheckpointConfig& config, std::int64_t last, TrainingState& state,
                std::function<std::string(const std::string&)> save);
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) override;
+  void on_late_evaluation(const EvalReport& evaluation, RunControl& control) override;
   void on_run_end(const RunReport& report) override;
 
  private:
+  std::string note(const EvalReport& evaluation);  // and saves it if it is the best
   std::string save_step(std::int64_t step);
   void remove_old() const;  // all but the newest `keep`
 
@@ -88,6 +84,7 @@ class ReportRenewal : public Observer {
  public:
   ReportRenewal(Terminal& terminal, std::function<void()> write) : terminal_(terminal), write_(std::move(write)) {}
   void on_step_end(const StepReport&, const EvalReport* evaluation, RunControl&) override;
+  void on_late_evaluation(const EvalReport&, RunControl&) override { renew(); }
   void renew();
 
  private:

@@ -1,7 +1,6 @@
 // A run on disk: its directory, what is written there, and going on from it.
 #pragma once
 
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,7 +31,8 @@ struct RunOptions {
   std::optional<std::int64_t> stop_at;  // end after so many updates, with a checkpoint
   bool force = false;                   // replace an existing run
   std::string program = "normlab";      // what the summary's commands begin with
-  const volatile std::sig_atomic_t* interrupted = nullptr;
+  // Called when the run begins to write. From then on a signal sets the flag, and the run ends after the step at hand.
+  std::function<SignalFlag()> watch_signals = [] { return nullptr; };
   // Called with the run's directory after an evaluation, once its files tell of it, and at the end. What it throws is
   // said, and does not end the run.
   std::function<void(const std::string& directory)> report = {};

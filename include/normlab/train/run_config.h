@@ -50,7 +50,7 @@ struct LogConfig : config::Fields {
         "steps between per-layer figures, step 0 included; 0 is off")
   FIELD(std::int64_t, curvature_every, 0, config::at_least(0),
         "steps between measurements of sharpness, step 0 included, each of some hundred gradients in double; 0 is off")
-  FIELD(std::int64_t, sample_tokens, 100, config::at_least(0), "tokens of the sample printed at each evaluation")
+  FIELD(std::int64_t, sample_tokens, 100, config::between(0, 1e6), "tokens of the sample printed at each evaluation")
   FIELD(bool, report, true, config::any_value, "report.html in the run's directory, written anew at each evaluation")
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,7 +69,8 @@ class StopStrings {
 // What a text starts with where no prompt is given: a newline, or the first token of a vocabulary without one.
 std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer);
 
-// `count` tokens after the prompt, decoded.
-std::string sample_text(const Gpt& model, const Tokenizer& tokenizer, std::int64_t count, const SampleOptions& options);
+// `count` tokens after the default prompt, decoded; nothing where `stop` became true on the way.
+std::optional<std::string> sample_text(const Gpt& model, const Tokenizer& tokenizer, std::int64_t count,
+                                       const SampleOptions& options, const std::function<bool()>& stop);
 
 }  // namespace normlab
