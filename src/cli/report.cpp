@@ -47,6 +47,7 @@ int run(const Words& words) {
   if (files.size() == 1 && is_sweep(files[0])) return report_sweep(words, files[0]);
   check<UserError>(!words.has("--svg"), "report: --svg takes the directory of a sweep");
   std::vector<RunFiles> runs;
+  runs.reserve(files.size());
   for (const std::string& directory : files) runs.push_back(read_run(directory));
   if (words.has("--text")) {
     for (const RunFiles& run : runs) print(printable(run_text(run, Terminal::standard_error().columns())) + "\n");

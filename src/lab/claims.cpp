@@ -319,7 +319,7 @@ Spread spread_of(std::span<const double> values) {
 
 std::string spread_text(std::span<const double> values) {
   const Spread spread = spread_of(values);
-  const std::string mean = significant(spread.mean, 4);
+  std::string mean = significant(spread.mean, 4);
   if (spread.count < 2) return mean;
   return text(mean, " (", significant(spread.least, 4), " to ", significant(spread.greatest, 4), ", ", spread.count,
               " seeds)");

@@ -59,6 +59,7 @@ DepthPoint point_of(const std::vector<Inspection>& seeds, Index n_layers) {
 
 std::vector<double> expected_shape(const ModelConfig& config, const std::vector<InspectedBlock>& blocks) {
   std::vector<double> shape;
+  shape.reserve(blocks.size());
   for (const InspectedBlock& block : blocks)
     shape.push_back(normalised_at_end(config) ? blocks.back().residual_rms / block.residual_rms : 1);
   return shape;

@@ -58,7 +58,7 @@ Tensor LossSurface::forward() {
   pass.training = mode_ == Mode::training;
   pass.mask = batch_.valid;
   const Tensor logits = model_.logits({batch_.rows, batch_.time}, batch_.tokens, pass);
-  const Tensor loss = ops::cross_entropy(logits, batch_.targets, scale_);
+  Tensor loss = ops::cross_entropy(logits, batch_.targets, scale_);
   restore_buffers();
   return loss;
 }

@@ -29,7 +29,7 @@ Line line_of(const RunFiles& run, std::string_view kind, std::string_view field,
   return line;
 }
 
-std::string padded(std::string content, std::size_t width) {
+std::string padded(const std::string& content, std::size_t width) {
   return content.size() < width ? std::string(width - content.size(), ' ') + content : content;
 }
 

@@ -80,11 +80,12 @@ double Scale::operator()(double value) const {
 std::vector<double> Scale::ticks() const {
   std::vector<double> out;
   if (log_ && high_ - low_ > 0.7) {
-    const double step = std::max(1.0, std::ceil((high_ - low_) / 6));
-    for (double power = std::ceil(low_); power <= high_; power += step) out.push_back(std::pow(10, power));
+    const int step = std::max(1, static_cast<int>(std::ceil((high_ - low_) / 6)));
+    for (int power = static_cast<int>(std::ceil(low_)); power <= high_; power += step)
+      out.push_back(std::pow(10, power));
     if (out.size() > 2) return out;
     out.clear();
-    for (double power = std::floor(low_); power <= high_; power += 1)
+    for (int power = static_cast<int>(std::floor(low_)); power <= high_; ++power)
       for (const double factor : {1.0, 2.0, 5.0})
         if (const double at = power + std::log10(factor); at >= low_ && at <= high_)
           out.push_back(std::pow(10, power) * factor);

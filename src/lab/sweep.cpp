@@ -51,8 +51,9 @@ class Estimate {
     const RunConfig& config = point.config;
     const double tokens =
         static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length);
-    const double evaluations = 1 + static_cast<double>(config.train.steps / config.eval.every);
-    const double evaluated = evaluations * static_cast<double>(config.eval.windows * config.model.context_length);
+    const std::int64_t evaluations = 1 + config.train.steps / config.eval.every;
+    const double evaluated =
+        static_cast<double>(evaluations) * static_cast<double>(config.eval.windows * config.model.context_length);
     const StepSize size = size_of(config);
     const double all = static_cast<double>(config.train.steps) * tokens + evaluated / 3;
     return kStart + all * flops(size) * seconds_per_flop(size);

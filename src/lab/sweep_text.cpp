@@ -43,6 +43,7 @@ std::vector<Setting> settings_in(const SweepResult& result, const std::vector<st
   std::vector<Setting> rows;
   for (const Measured& point : result.points) {
     std::vector<std::string> settings;
+    settings.reserve(keys.size());
     for (const std::string& key : keys) settings.push_back(shown(point.settings.at(key)));
     auto row = std::ranges::find(rows, settings, &Setting::settings);
     if (row == rows.end()) row = rows.insert(rows.end(), Setting{settings, {}, {}});

@@ -255,7 +255,7 @@ inline Lanes log(Lanes x) {
     f -= 1;
     const Lanes n = __builtin_convertvector(exponent, Lanes);
     const Lanes y = n * kHigh + (f + (f * f * (f * polynomial(f, c) - Real(0.5)) + n * kLow));
-    return x == x ? y : x;  // NaN stays
+    return x <= std::numeric_limits<Real>::infinity() ? y : x;  // NaN stays
   }
 }
 
