@@ -108,7 +108,7 @@ class Pairs {
 };
 
 // Pairs that are sorted at once, so that they take little beside the tokens; a single token may have more.
-std::size_t pairs_at_once(const Tokens& tokens) { return std::max(tokens.size() / 8, std::size_t{1} << 18); }
+std::size_t pairs_at_once(const Tokens& tokens) { return std::max(tokens.size() / 8, std::size_t{1} << 21); }
 
 // Mean of -ln p over `tokens` but the first, p(b | a) = (n_ab + kUnseen) / (n_a + V kUnseen) by the counts in `from`.
 double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
