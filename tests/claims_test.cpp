@@ -50,6 +50,18 @@ TEST_CASE("claims: a bound holds over every seed, fails, or is undecided") {
   CHECK(judge(above, depths).measured == "n_layers 6: 3.1; n_layers 12: 2");
 }
 
+TEST_CASE("claims: settings of other texts have bounds of their own") {
+  Claim below = claim(ClaimForm::below, kPost);
+  below.bound = "bigram + 0.5";
+  std::vector<Measured> points{point("post", "6", 1, 2.4), point("post", "12", 1, 2.4)};
+  CHECK(judge(below, points).measured == "n_layers 6: 2.4; n_layers 12: 2.4");
+  CHECK(judge(below, points).expected == "below bigram + 0.5 (2.5)");
+  points[1].entropies["bigram"] = 1.0;
+  CHECK(judge(below, points).verdict == Verdict::fails);
+  CHECK(judge(below, points).measured == "n_layers 6: 2.4, the bound 2.5; n_layers 12: 2.4, the bound 1.5");
+  CHECK(judge(below, points).expected == "below bigram + 0.5");
+}
+
 TEST_CASE("claims: over the mean, a bound within two standard errors is undecided") {
   Claim below = claim(ClaimForm::below, kPre);
   below.bound = "2.0";

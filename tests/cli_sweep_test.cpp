@@ -205,6 +205,10 @@ TEST_CASE("cli: a run has a report, and two runs a difference") {
   CHECK(diff.code == 0);
   CHECK(holds(diff.out, "model.norm"));
   CHECK(holds(diff.out, "they differ from step 1 on"));
+  const Finished rates = other.train("rates", {"optimizer.lr=2e-3"});
+  REQUIRE(rates.code == 0);
+  // The first loss is that of equal weights; the line tells what is not equal.
+  CHECK(holds(run_program({"diff", shop.path("run"), other.path("rates")}).out, "they differ from step 1 on: lr "));
   CHECK(holds(diff.out, "\ntraining loss: o "));
   CHECK(holds(diff.out, "\nvalidation loss: o "));
   const Finished same = run_program({"diff", shop.path("run"), shop.path("run")});
@@ -228,7 +232,7 @@ curves: [{title: by rate, x: optimizer.lr, log_x: true, by: [model.placement]}]
 claims:
   - {claim: a, source: "Somebody 2001", form: below, bound: 100, where: {optimizer.lr: 1e-3}}
 )");
-  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s"), "train.steps=60"});
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s"), "train.steps=60", "eval.every=20"});
   INFO(done.out << done.err);
   CHECK(done.code == 0);
   for (const char* part :
@@ -247,4 +251,26 @@ claims:
   const std::string cell = page.substr(second, page.find("</figure>", second) - second);
   CHECK((holds(cell, "cell q0\"") || holds(cell, "cell q20\"")));
   CHECK(holds(page, "data-name=\"measured\""));
+}
+
+TEST_CASE("cli: what the pictures and tables of a sweep leave out is said") {
+  const Workshop shop;
+  const std::string file = shop.write("hidden.yaml", R"(base: tiny.yaml
+seeds: [1, 2]
+grid:
+  - {model.placement: [post, pre]}
+  - {seed: 3, optimizer.lr: 1e8, model.placement: post}
+maps: [{title: over, x: seed, y: model.norm}]
+curves: [{title: along, x: model.n_layers, by: [optimizer.lr]}]
+claims:
+  - {claim: a, form: below, bound: unigram, value: steps_to unigram + 9, where: {optimizer.lr: 1e-3}}
+)");
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s"), "train.steps=60", "eval.every=20"});
+  INFO(done.out << done.err);
+  CHECK(holds(done.out, "\nover, mean over model.placement, optimizer.lr (val_loss)"));
+  CHECK(holds(done.out, "\nalong, mean over model.placement (val_loss)"));
+  const std::string page = read_file(shop.path("s/report.html"));
+  CHECK(holds(page, "1e+08 (1: nonfinite)"));
+  for (const std::string& line : lines_of(read_file(shop.path("s/timing.jsonl"))))
+    CHECK(parse_json(line, "timing.jsonl").at("seconds").real() > 0);
 }

@@ -30,25 +30,30 @@ TEST_CASE("messages: claims, maps and curves that no measurement can answer") {
       {"claims: [{claim: x, form: margin, by: 1, times: 2, than: {model.norm: rms}}]\n",
        "@/s.yaml:2:42: `by` and `times` do not go together; give one of them"},
       {"claims: [{claim: x, form: below, bound: 1, value: val_los}]\n",
-       "@/s.yaml: claim 'x': 'val_los' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are"},
+       "@/s.yaml:2:44: claim 'x': 'val_los' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 "
+       "are"},
       {"claims: [{claim: x, form: below, bound: 1, value: layer.token_cosine.-1}]\n",
-       "@/s.yaml: claim 'x': 'layer.token_cosine.-1': a run has no lines of kind 'layer'; did you mean 'layers'?"},
+       "@/s.yaml:2:44: claim 'x': 'layer.token_cosine.-1': a run has no lines of kind 'layer'; did you mean 'layers'?"},
       {"claims: [{claim: x, form: below, bound: 1, value: eval.loss@6}]\n",
-       "@/s.yaml: claim 'x': 'eval.loss@6': the run has 5 steps"},
+       "@/s.yaml:2:44: claim 'x': 'eval.loss@6': the run has 5 steps"},
       {"claims: [{claim: x, form: below, bound: 1, value: steps_to bigramm}]\n",
-       "@/s.yaml: claim 'x': 'bigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with "
+       "@/s.yaml:2:44: claim 'x': 'bigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with "
        "'+ 0.1' or '- 0.1' behind"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, z: seed}]\n",
        "@/s.yaml:2:51: a map has no key 'z'; did you mean 'x'?"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, value: vloss}]\n",
-       "@/s.yaml: map 'm': 'vloss' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are"},
+       "@/s.yaml:2:51: map 'm': 'vloss' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, where: {model.norm: rms}}]\n",
-       "@/s.yaml: map 'm': no point of the sweep meets its `where`; its values are those of the grid"},
+       "@/s.yaml:2:51: map 'm': no point of the sweep meets its `where`; its values are those of the grid"},
       {"curves: [{title: c, x: optimizer.lr, where: {model.norm: rms}}]\n",
-       "@/s.yaml: curve 'c': no point of the sweep meets its `where`; its values are those of the grid"},
+       "@/s.yaml:2:38: curve 'c': no point of the sweep meets its `where`; its values are those of the grid"},
       {"grid: {run.dir: [a, b]}\n", "@/s.yaml:2:8: the points of a sweep lie in its own directory; leave run.dir out"},
       {"grid: {optimizer.lr: [1e-3, 0.001]}\n", "@/s.yaml:2:8: optimizer.lr has the value 0.001 twice"},
       {"seeds: [1, 2, 1]\n", "@/s.yaml:2:1: seeds has a value twice"},
+      {"grid: {data.source: [nowhere.txt]}\n",
+       "data.source: 'nowhere.txt' is neither a file nor one of the built-in corpora tales markov copy brackets"},
+      {"grid: {model.norm: [rms, layer]}\ncurves: [{title: c, x: model.norm}]\n",
+       "@/s.yaml:3:21: curve 'c': model.norm is rms, no number; a map has any values along its axes"},
   };
   for (const Row& row : before) {
     shop.write("s.yaml", "base: tiny.yaml\n" + row.lines);
@@ -68,6 +73,10 @@ TEST_CASE("messages: a value that no run has ends a sweep at its first point") {
     std::filesystem::remove_all(shop.path("s"));
     return done.err;
   };
+  CHECK(holds(ends("claims: [{claim: x, form: below, bound: 1, value: layers.token_cosine.-1@3}]\n"),
+              "there is no value 'layers.token_cosine.-1@3'; the lines of kind layers are of steps 0 ("));
+  CHECK(holds(ends("claims: [{claim: x, form: below, bound: 1, value: layers.token_cosine.7@0}]\n"),
+              "there is no value 'layers.token_cosine.7@0'; layers.token_cosine has no entry 7 ("));
   CHECK(
       holds(ends("claims: [{claim: x, form: below, bound: 1, value: layers.tokn_cosine.-1@0}]\n"),
             "s.yaml: claim 'x': there is no value 'layers.tokn_cosine.-1@0'; did you mean 'layers.token_cosine.-1'?"));

@@ -69,8 +69,10 @@ std::string verdicts(const Sweep& sweep, const SweepResult& result, const std::s
   std::ranges::replace(source, '\n', ' ');
   std::string out = text(sweep.head.id, sweep.head.id.empty() ? "" : " ", sweep.name, ": ", sweep.head.title, "\n    ",
                          source, source.empty() ? "" : "\n    ",
-                         result.measured_now == 0 ? "done before" : text(clock_text(result.seconds), " minutes"), ", ",
-                         directory, "/report.html\n");
+                         result.measured_now == 0
+                             ? text("done before, in ", clock_text(result.seconds_of_points), " minutes of processes")
+                             : text(clock_text(result.seconds), " minutes"),
+                         ", ", directory, "/report.html\n");
   for (std::size_t i = 0; i < result.claims.size(); ++i) {
     std::string verdict(config::to_string(result.claims[i].verdict));
     verdict.resize(11, ' ');

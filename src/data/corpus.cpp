@@ -1,6 +1,9 @@
 // The built-in corpora by name.
 #include "normlab/data/corpus.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "normlab/base/check.h"
 #include "probes.h"
 #include "tales.h"
@@ -10,6 +13,16 @@ namespace normlab {
 const std::vector<std::string>& corpus_names() {
   static const std::vector<std::string> names{"tales", "markov", "copy", "brackets"};
   return names;
+}
+
+void require_source(const std::string& source) {
+  std::error_code error;
+  if (std::ranges::find(corpus_names(), source) != corpus_names().end() || std::filesystem::exists(source, error))
+    return;
+  const std::string near = nearest(source, corpus_names());
+  throw DataError(text("data.source: '", source, "' is neither a file nor one of the built-in corpora ",
+                       join(corpus_names(), " "), near.empty() ? "" : "; did you mean '", near,
+                       near.empty() ? "" : "'?"));
 }
 
 std::unique_ptr<Corpus> make_corpus(std::string_view name, int order, std::uint64_t seed) {

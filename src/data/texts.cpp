@@ -24,13 +24,6 @@ std::size_t next_character(std::string_view text, std::size_t at) {
   return at;
 }
 
-[[noreturn]] void no_such_source(const std::string& source) {
-  const std::string near = nearest(source, corpus_names());
-  throw DataError(text("data.source: '", source, "' is neither a file nor one of the built-in corpora ",
-                       join(corpus_names(), " "), near.empty() ? "" : "; did you mean '", near,
-                       near.empty() ? "" : "'?"));
-}
-
 }  // namespace
 
 std::string rot13(std::string_view text) {
@@ -73,8 +66,7 @@ Texts read_texts(const DataConfig& config, std::uint64_t seed) {
     texts.corpus = make_corpus(config.source, config.order, seed);
     texts.first = texts.corpus->generate(config.size);
   } else {
-    std::error_code error;
-    if (!std::filesystem::exists(config.source, error)) no_such_source(config.source);
+    require_source(config.source);
     texts.first = read_text_file(config.source, texts.first_name);
   }
   if (config.validation) {

@@ -244,15 +244,13 @@ std::string expected_of(const Claim& claim) {
   __builtin_unreachable();
 }
 
-// " (2.35)": what a bound that names an entropy is here, the mean over the points.
-std::string bound_in_numbers(const Claim& claim, std::span<const Group> groups) {
+// What a bound that names an entropy is for a group, the mean over its seeds; nothing for one that is a number.
+std::string bound_in_numbers(const Claim& claim, const Group& group) {
+  if (claim.bound.empty() || parse_double(claim.bound)) return "";
   std::vector<double> bounds;
-  for (const Group& group : groups)
-    for (const Measured* point : group.points)
-      if (const auto bound = claim.bound.empty() ? std::nullopt : bound_of(claim.bound, point->entropies))
-        bounds.push_back(*bound);
-  if (bounds.empty() || parse_double(claim.bound)) return "";
-  return text(" (", significant(spread_of(bounds).mean, 4), ")");
+  for (const Measured* point : group.points)
+    if (const auto bound = bound_of(claim.bound, point->entropies)) bounds.push_back(*bound);
+  return bounds.empty() ? "" : significant(spread_of(bounds).mean, 4);
 }
 
 }  // namespace
@@ -285,11 +283,15 @@ ClaimResult judge(const Claim& claim, std::span<const Measured> points) {
                                            });
                                          }),
                      "claim '", claim.claim, "': no point has a value '", claim.value, "'");
-  ClaimResult result{Verdict::holds, "", expected_of(claim) + bound_in_numbers(claim, groups)};
+  ClaimResult result{Verdict::holds, "", expected_of(claim)};
+  std::set<std::string> bounds;
+  for (const Group& group : groups) bounds.insert(bound_in_numbers(claim, group));
+  if (bounds.size() == 1 && !bounds.begin()->empty()) result.expected += text(" (", *bounds.begin(), ")");
   for (const Group& group : groups) {
     const ClaimResult part = judge_group(claim, group, points);
     result.measured +=
-        text(result.measured.empty() ? "" : "; ", group.name, group.name.empty() ? "" : ": ", part.measured);
+        text(result.measured.empty() ? "" : "; ", group.name, group.name.empty() ? "" : ": ", part.measured,
+             bounds.size() > 1 ? text(", the bound ", bound_in_numbers(claim, group)) : "");
     if (part.verdict == Verdict::fails || (part.verdict == Verdict::undecided && result.verdict == Verdict::holds))
       result.verdict = part.verdict;
   }

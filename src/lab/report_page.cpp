@@ -9,7 +9,8 @@ namespace {
 constexpr std::string_view kStyle =
     "*{box-sizing:border-box}body{margin:0 auto;max-width:1500px;padding:16px;background:var(--paper);color:var(--ink);"
     "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}"
-    "h1{font-size:1.5em;line-height:1.25;margin:.2em 0 .4em}h2{font-size:1.15em;margin:1.6em 0 .5em}"
+    "h1{overflow-wrap:anywhere;font-size:1.5em;line-height:1.25;margin:.2em 0 .4em}h2{font-size:1.15em;margin:1.6em 0 "
+    ".5em}"
     "p{max-width:46em;margin:.4em 0}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.9em;max-width:80ch;"
     "border-left:3px solid var(--grid);padding-left:12px}"
     ".figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr));gap:20px}"
@@ -22,7 +23,8 @@ constexpr std::string_view kStyle =
     "@media(max-width:700px){tr{display:block;border-bottom:1px solid var(--grid);padding:6px 0}tr.head{display:none}"
     "td{display:inline-block;max-width:100%;overflow-wrap:anywhere;border:0;padding:1px 14px 1px 0}"
     "td[data-name]::before{content:attr(data-name) ': "
-    "';color:var(--soft);font-weight:400}td:first-child{display:block}}"
+    "';color:var(--soft);font-weight:400}td:first-child{display:block}"
+    "td:empty{display:none}}"
     "summary{cursor:pointer;margin:1.2em 0 .4em}footer{margin-top:2em;color:var(--soft);font-size:.85em}"
     "@media print{body{font-size:11pt;max-width:none}.figures{grid-template-columns:1fr 1fr}h2{break-after:avoid}}";
 
@@ -31,8 +33,10 @@ std::string cell_class(std::string_view content) {
 }
 
 // Of a cell, where its place in the row does not tell.
-std::string name_of(const Row& head, std::size_t column) {
-  return column == 0 || head.size() < 3 ? "" : text(" data-name=\"", svg::escaped(head[column]), '"');
+std::string name_of(const Row& head, std::size_t column, FirstCell first) {
+  return (column == 0 && first == FirstCell::name) || head.size() < 3
+             ? ""
+             : text(" data-name=\"", svg::escaped(head[column]), '"');
 }
 
 }  // namespace
@@ -58,7 +62,7 @@ std::string html_figures(std::span<const svg::Picture> pictures) {
   return out + "</div>\n";
 }
 
-std::string html_table(const std::vector<Row>& rows) {
+std::string html_table(const std::vector<Row>& rows, FirstCell first) {
   std::string out = "<div class=\"wide\"><table>\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     out += i == 0 ? "<tr class=\"head\">" : "<tr>";
@@ -66,7 +70,7 @@ std::string html_table(const std::vector<Row>& rows) {
       const std::string cell = svg::escaped(rows[i][column]);
       const std::string verdict = cell_class(cell);
       out += i == 0 ? text("<th>", cell, "</th>")
-                    : text("<td", verdict.empty() ? name_of(rows[0], column) : verdict, ">", cell, "</td>");
+                    : text("<td", verdict.empty() ? name_of(rows[0], column, first) : verdict, ">", cell, "</td>");
     }
     out += "</tr>\n";
   }

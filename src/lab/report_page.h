@@ -18,8 +18,10 @@ namespace normlab {
 std::string html_page(std::string_view title, std::string_view body);
 std::string html_section(std::string_view title, std::string_view body);
 std::string html_figures(std::span<const svg::Picture> pictures);
-// The first row is the head. Cells are text, not HTML.
-std::string html_table(const std::vector<Row>& rows);
+// The first row is the head. Cells are text, not HTML. On a phone a row has the names of its columns beside its cells;
+// the first cell has it where it is a value like the others, and no name of the row.
+enum class FirstCell { name, value };
+std::string html_table(const std::vector<Row>& rows, FirstCell first = FirstCell::name);
 std::string html_paragraph(std::string_view content);
 
 // A run with its name and colour among others.
@@ -31,7 +33,9 @@ struct NamedRun {
 
 // The points (step, value) of a kind of line.
 svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_view field, std::string name, int colour);
-std::vector<svg::Level> entropy_levels(const RunFiles& run);
+// Unigram, bigram and floor: the mean over the runs, where their texts are alike.
+std::vector<svg::Level> entropy_levels(std::span<const NamedRun> runs);
+inline constexpr double kFarLoss = 30;  // a loss above it left the scale of the entropies: its axis is logarithmic
 // `kind`, of several runs: train or eval. One run has both.
 svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title, std::string_view kind = "eval");
 // What the colours of a layer map stand for. `field`: of a `layers` line, an array with an entry a block, or

@@ -47,10 +47,17 @@ svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_vi
   return series;
 }
 
-std::vector<svg::Level> entropy_levels(const RunFiles& run) {
+std::vector<svg::Level> entropy_levels(std::span<const NamedRun> runs) {
+  constexpr double kSame = 0.1;  // texts of one corpus, of several seeds
   std::vector<svg::Level> levels;
-  for (const char* name : {"unigram", "bigram", "floor"})
-    if (const auto value = run.entropy(name)) levels.push_back({name, *value});
+  for (const char* name : {"unigram", "bigram", "floor"}) {
+    std::vector<double> values;
+    for (const NamedRun& each : runs)
+      if (const auto value = each.run->entropy(name)) values.push_back(*value);
+    const Spread spread = spread_of(values);
+    if (!values.empty() && values.size() == runs.size() && spread.greatest - spread.least < kSame)
+      levels.push_back({name, spread.mean});
+  }
   return levels;
 }
 
@@ -70,9 +77,8 @@ svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title, std
   for (const svg::Series& series : chart.series)
     for (const double y : series.y)
       if (std::isfinite(y)) greatest = std::max(greatest, y);
-  constexpr double kFar = 30;
-  chart.y.log = greatest > kFar;
-  if (!runs.empty()) chart.levels = entropy_levels(*runs[0].run);
+  chart.y.log = greatest > kFarLoss;
+  chart.levels = entropy_levels(runs);
   return svg::chart(chart);
 }
 

@@ -86,7 +86,7 @@ std::vector<svg::Picture> by_position(std::span<const NamedRun> runs) {
     chart.series.push_back(std::move(series));
   }
   if (chart.series.empty()) return {};
-  chart.levels = entropy_levels(*runs[0].run);
+  chart.levels = entropy_levels(runs);
   return {svg::chart(chart)};
 }
 

@@ -23,7 +23,7 @@ std::vector<svg::Picture> map_pictures(const Sweep& sweep, const SweepResult& re
         low = std::min(low, value);
         high = std::max(high, value);
       }
-    maps.push_back({.title = view.title,
+    maps.push_back({.title = title_of(view.title, view.where, {view.x, view.y}, result),
                     .x_label = view.x,
                     .y_label = view.y,
                     .value_label = view.value,
@@ -43,7 +43,9 @@ std::vector<svg::Picture> map_pictures(const Sweep& sweep, const SweepResult& re
 }
 
 svg::Picture curve_picture(const CurveView& view, const SweepResult& result) {
-  svg::Chart chart{view.title, {view.x, view.log_x}, {view.value, view.log_y}, {}};
+  std::vector<std::string> told = view.by;
+  told.push_back(view.x);
+  svg::Chart chart{title_of(view.title, view.where, told, result), {view.x, view.log_x}, {view.value, view.log_y}, {}};
   const std::vector<CurveLine> lines = lines_of(view, result);
   for (std::size_t nth = 0; nth < lines.size(); ++nth) {
     const auto& [name, x, y] = lines[nth];
@@ -102,7 +104,7 @@ std::string point_table(const Sweep& sweep, const SweepResult& result) {
 }
 
 std::string recipe_table(const Sweep& sweep) {
-  std::set<std::string> varied{"run.dir", "train.threads"};
+  std::set<std::string> varied{"run.dir", "train.threads", "seed"};
   for (const Point& point : sweep.points) varied.insert(point.varied.begin(), point.varied.end());
   std::vector<Row> rows{{"key", "value"}};
   RunConfig config = sweep.points[0].config;
@@ -116,7 +118,7 @@ std::string recipe_table(const Sweep& sweep) {
 std::string sweep_page(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
   const Arms arms(sweep, directory, result);
   std::vector<svg::Picture> main, layers;
-  if (!arms.all.empty()) main.push_back(loss_picture(arms.all, "Validation loss"));
+  if (arms.have_curves()) main.push_back(loss_picture(arms.all, "Validation loss"));
   for (svg::Picture& picture : view_pictures(sweep, result)) main.push_back(std::move(picture));
   for (const svg::Picture& picture : gradients_at_start(arms.first)) layers.push_back(picture);
   const std::span<const NamedRun> mapped = std::span(arms.first).subspan(0, std::min(arms.first.size(), kMostArms));
@@ -128,8 +130,12 @@ std::string sweep_page(const Sweep& sweep, const std::string& directory, const S
     body += html_paragraph(text(result.done.size(), " of ", sweep.points.size(), " points are done so far."));
   body += html_section("Verdicts", verdict_table(sweep, result));
   body += html_section("Results", html_figures(main));
-  body += html_section("Layer by layer, the first seed of each arm", html_figures(layers));
-  body += html_section("Every setting", html_table(setting_table(sweep, result)));
+  body += html_section(
+      text("Layer by layer, the first seed of each arm",
+           mapped.size() < arms.first.size() ? text("; maps of the first ", mapped.size(), " of ", arms.first.size())
+                                             : ""),
+      html_figures(layers));
+  body += html_section("Every setting", html_table(setting_table(sweep, result), FirstCell::value));
   body += text("<details><summary>Every point</summary>\n", point_table(sweep, result), "</details>\n");
   body += html_section("The recipe they share", recipe_table(sweep));
   return html_page(text(sweep.head.id, sweep.head.id.empty() ? "" : ": ", sweep.head.title), body);

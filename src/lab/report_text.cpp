@@ -85,6 +85,14 @@ std::string chart_text(const std::vector<Line>& lines, int columns, const svg::A
 
 const svg::Axis kStep{"step"};
 
+// Losses over the steps.
+std::string loss_chart(const std::vector<Line>& lines, int columns) {
+  const bool far = std::ranges::any_of(lines, [](const Line& line) {
+    return std::ranges::any_of(line.points, [](const auto& point) { return point.second > kFarLoss; });
+  });
+  return chart_text(lines, columns, kStep, far);
+}
+
 // Blocks by steps, light to heavy by the logarithm of the value.
 std::string map_text(const RunFiles& run, int columns) {
   constexpr std::string_view kShades = " .:-=+*#%@";
@@ -117,14 +125,19 @@ std::string map_text(const RunFiles& run, int columns) {
               " to ", line_at(width - 1).at("step").integer(), '\n', out);
 }
 
-// The first line of metrics.jsonl's kinds at which two runs differ.
+std::string brief(const Json& value) { return value.is_number() ? significant(value.real(), 6) : value.line(); }
+
+// The first line of metrics.jsonl's kinds at which two runs differ, and what of it does.
 std::string first_difference(const RunFiles& left, const RunFiles& right) {
   const std::vector<Json>&a = left.kind("train"), &b = right.kind("train");
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (a[i] == b[i]) continue;
-    const double x = field_of(a[i], "loss").value_or(std::nan("")), y = field_of(b[i], "loss").value_or(std::nan(""));
-    return text("they differ from step ", a[i].at("step").integer(), " on: loss ", significant(x, 6), " against ",
-                significant(y, 6));
+    std::string out = text("they differ from step ", a[i].at("step").integer(), " on:");
+    for (const Json::Member& member : a[i].members())
+      if (const Json* other = b[i].find(member.name); other == nullptr || !(*other == member.value))
+        out += text(out.ends_with(':') ? " " : ", ", member.name, ' ', brief(member.value), " against ",
+                    other ? brief(*other) : "none");
+    return out;
   }
   return a.size() == b.size() ? text("their ", a.size(), " steps are the same")
                               : text("the ", std::min(a.size(), b.size()), " steps that both have are the same");
@@ -138,7 +151,7 @@ std::string run_text(const RunFiles& run, int columns) {
   for (const char* name : {"unigram", "bigram", "floor"})
     if (const auto value = run.entropy(name)) out += text(", ", name, " ", fixed(*value, 3));
   out += text("\n\nloss: . training, o validation\n",
-              chart_text({line_of(run, "train", "loss", '.'), line_of(run, "eval", "loss", 'o')}, columns, kStep));
+              loss_chart({line_of(run, "train", "loss", '.'), line_of(run, "eval", "loss", 'o')}, columns));
   const std::string map = map_text(run, columns);
   return map.empty() ? out : out + "\n" + map;
 }
@@ -157,7 +170,7 @@ std::string diff_text(const RunFiles& left, const RunFiles& right, int columns) 
   out += aligned(rows) + "\n" + first_difference(left, right) + "\n";
   const auto curves = [&](const char* kind, const char* name) {
     const std::vector<Line> lines{line_of(left, kind, "loss", mark_of(0)), line_of(right, kind, "loss", mark_of(1))};
-    const std::string chart = chart_text(lines, columns, kStep);
+    const std::string chart = loss_chart(lines, columns);
     if (chart.empty()) return std::string();
     return text("\n", name, " loss: ", mark_of(0), ' ', left.directory, ", ", mark_of(1), ' ', right.directory, ", ",
                 kBoth, " both\n", chart);
@@ -178,7 +191,7 @@ std::string arms_text(const Arms& arms, int columns) {
   }
   for (std::size_t nth = 0; nth < arms.first.size(); ++nth)
     names += text("  ", mark_of(nth), ' ', arms.first[nth].name, '\n');
-  const std::string chart = chart_text(lines, columns, kStep);
+  const std::string chart = arms.have_curves() ? loss_chart(lines, columns) : "";
   return chart.empty() ? "" : text("\nvalidation loss (", kBoth, ": several)\n", names, chart);
 }
 
@@ -192,7 +205,8 @@ std::string view_text(const MapView& view, const SweepResult& result) {
       rows.back().push_back(std::isfinite(cells.values[row][i]) ? significant(cells.values[row][i], 3)
                                                                 : cells.missing[row][i]);
   }
-  return text("\n", view.title, " (", view.value, "), across: ", view.x, '\n', aligned(rows));
+  return text("\n", title_of(view.title, view.where, {view.x, view.y}, result), " (", view.value, "), across: ", view.x,
+              '\n', aligned(rows));
 }
 
 std::string view_text(const CurveView& view, const SweepResult& result, int columns) {
@@ -205,7 +219,11 @@ std::string view_text(const CurveView& view, const SweepResult& result, int colu
     lines.push_back(std::move(line));
   }
   const std::string chart = chart_text(lines, columns, {view.x, view.log_x}, view.log_y);
-  return chart.empty() ? "" : text("\n", view.title, " (", view.value, ")\n", names, chart);
+  std::vector<std::string> told = view.by;
+  told.push_back(view.x);
+  return chart.empty()
+             ? ""
+             : text("\n", title_of(view.title, view.where, told, result), " (", view.value, ")\n", names, chart);
 }
 
 }  // namespace

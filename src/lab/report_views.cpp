@@ -59,16 +59,20 @@ struct Cell {
 
 Cell cell_where(const SweepResult& result, const Conditions& conditions, const std::string& field) {
   std::vector<double> values;
-  std::set<std::string> without;
+  std::map<std::string, std::size_t> without;
+  std::size_t all = 0;
   for (const Measured& point : result.points) {
     if (!meets(point.settings, conditions)) continue;
+    ++all;
     if (const auto value = point.values.find(field); value != point.values.end())
       values.push_back(value->second);
     else
-      without.insert(point.outcome == "diverged" || point.outcome == "nonfinite" ? point.outcome : "none");
+      ++without[point.outcome == "diverged" || point.outcome == "nonfinite" ? point.outcome : "none"];
   }
-  return {values.empty() ? std::nan("") : spread_of(values).mean,
-          join(std::vector(without.begin(), without.end()), ", ")};
+  std::string missing;
+  for (const auto& [outcome, count] : without)
+    missing += text(missing.empty() ? "" : ", ", count < all ? text(count, " of ", all, " ") : "", outcome);
+  return {values.empty() ? std::nan("") : spread_of(values).mean, missing};
 }
 
 // The values that a key takes among the points, numbers in rising order.
@@ -124,6 +128,25 @@ Arms::Arms(const Sweep& sweep, const std::string& directory, const SweepResult& 
     known.push_back(names[i]);
     first.push_back(all.back());
   }
+}
+
+bool Arms::have_curves() const {
+  return std::ranges::any_of(runs, [](const RunFiles& run) { return run.kind("eval").size() > 1; });
+}
+
+std::string title_of(const std::string& title, const Conditions& where, const std::vector<std::string>& shown_keys,
+                     const SweepResult& result) {
+  const Measured* first = nullptr;
+  std::vector<std::string> hidden;
+  for (const Measured& point : result.points) {
+    if (!meets(point.settings, where)) continue;
+    if (first == nullptr) first = &point;
+    for (const auto& [key, value] : point.settings)
+      if (key != "seed" && value != first->settings.at(key) && std::ranges::find(shown_keys, key) == shown_keys.end() &&
+          std::ranges::find(hidden, key) == hidden.end())
+        hidden.push_back(key);
+  }
+  return title + (hidden.empty() ? "" : text(", mean over ", join(hidden, ", ")));
 }
 
 MapCells cells_of(const MapView& view, const SweepResult& result) {

@@ -16,7 +16,12 @@ struct Arms {
   std::vector<NamedRun> all, first;  // `first`: one of each arm
 
   Arms(const Sweep& sweep, const std::string& directory, const SweepResult& result);
+  bool have_curves() const;  // not all of them a single point
 };
+
+// The title of a view, and what it does not tell apart: the keys beside `shown_keys` in which its points differ.
+std::string title_of(const std::string& title, const Conditions& where, const std::vector<std::string>& shown_keys,
+                     const SweepResult& result);
 
 // The value of a map at each setting of its two keys: the mean over the seeds that have one.
 struct MapCells {

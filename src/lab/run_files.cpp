@@ -192,6 +192,16 @@ void add_paths(const Json& value, const std::string& path, std::vector<std::stri
   }
 }
 
+std::string suggested(std::string_view name, const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  if (near.empty()) return "metrics.jsonl, or the command's --json document, has the names";
+  // The same but for a place in an array, counted from the end.
+  const std::size_t dot = near.rfind('.');
+  if (near.substr(dot + 1) == "-1" && name.substr(0, name.rfind('.')) == near.substr(0, dot))
+    return text(near.substr(0, dot), " has no entry ", name.substr(name.rfind('.') + 1));
+  return text("did you mean '", near, "'?");
+}
+
 }  // namespace
 
 Settings settings_of(const RunConfig& config) {
@@ -272,21 +282,27 @@ bool has_field(const Json& document, std::string_view field) {
   return at_path(document, above) && (below.empty() || at_path(document, below));
 }
 
-std::vector<std::string> fields_beside(const RunFiles& run, std::string_view field) {
-  std::vector<std::string> out;
+std::string why_missing(const RunFiles& run, std::string_view field) {
   const auto [above, below] = parts_of_quotient(field);
-  for (const std::string_view part : {above, below}) {
-    if (part.empty() || part.starts_with(kStepsTo)) continue;
-    const RunField parts = parsed(part);
-    if (!run.kind(parts.kind).empty()) add_paths(run.kind(parts.kind).back(), std::string(parts.kind), out);
-  }
-  return out;
+  const std::string_view part = has_plain_field(run, above) ? below : above;
+  if (part.empty() || part.starts_with(kStepsTo)) return "";
+  const RunField parts = parsed(part);
+  const std::vector<Json>& lines = run.kind(parts.kind);
+  if (lines.empty()) return text("the run has no lines of kind ", parts.kind);
+  if (at_path(lines.back(), with_last_block(parts.path, run.config.model.n_layers)) != nullptr)
+    return text("the lines of kind ", parts.kind, " are of steps ", lines[0].at("step").integer(),
+                lines.size() > 1 ? text(", ", lines[1].at("step").integer()) : "",
+                lines.size() > 2 ? text(", ... ", lines.back().at("step").integer()) : "");
+  std::vector<std::string> known;
+  add_paths(lines.back(), std::string(parts.kind), known);
+  return suggested(part.substr(0, part.rfind('@')), known);
 }
 
-std::vector<std::string> fields_beside(const Json& document) {
-  std::vector<std::string> out;
-  add_paths(document, "", out);
-  return out;
+std::string why_missing(const Json& document, std::string_view field) {
+  const auto [above, below] = parts_of_quotient(field);
+  std::vector<std::string> known;
+  add_paths(document, "", known);
+  return suggested(at_path(document, above) ? below : above, known);
 }
 
 void check_run_field(std::string_view field, std::int64_t steps) {

@@ -109,7 +109,7 @@ std::string label(double x, double y, std::string_view content, std::string_view
 }
 
 std::string title(std::string_view content, double& y) {
-  constexpr auto kMost = static_cast<std::size_t>((kWidth - kLeft) / kLetter);  // letters in a line
+  constexpr auto kMost = static_cast<std::size_t>((kWidth - kLeft) / kTitleLetter);  // letters in a line
   std::string out;
   for (; content.size() > kMost; y += kLine) {
     const std::size_t space = content.rfind(' ', kMost);

@@ -80,7 +80,11 @@ std::string legend(const Chart& chart, double& top) {
   for (const Series& series : chart.series) {
     if (series.name.empty() || std::ranges::find(said, series.name) != said.end()) continue;
     said.push_back(series.name);
-    const double width = 24 + kLetter * static_cast<double>(series.name.size()) + 14;
+    std::string name = series.name;
+    if (constexpr std::size_t kMost = 50; name.size() > kMost)
+      name = text(name.substr(0, kMost / 2 - 2), "...", name.substr(name.size() - kMost / 2));
+    if (!std::ranges::any_of(series.y, [](double y) { return std::isfinite(y); })) name += " (no value)";
+    const double width = 24 + kLetter * static_cast<double>(name.size()) + 14;
     if (x > kLeft && x + width > kWidth) {
       x = kLeft;
       top += kLine;
@@ -91,7 +95,7 @@ std::string legend(const Chart& chart, double& top) {
     else
       out += text("<path class=\"line", series.form == Series::Form::dashed ? " dashed" : "", " c",
                   series.colour % kColours, "\" d=\"M", place(x), " ", place(top - 4), "h18\"/>");
-    out += label(x + 24, top, series.name, "name", "start");
+    out += label(x + 24, top, name, "name", "start");
     x += width;
   }
   if (!said.empty()) top += kLine;

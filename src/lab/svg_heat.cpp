@@ -37,7 +37,11 @@ std::string cells(const HeatMap& map, const Shades& shades, double left, double 
       const double x = left + width * static_cast<double>(column), y = top + height * static_cast<double>(row);
       if (shade < 0) {
         if (!map.notes.empty())
-          out += label(x + width / 2, y + height / 2 + 4, map.notes[row][column], "soft", "middle");
+          out +=
+              text("<g><title>", escaped(map.notes[row][column]), "</title>",
+                   label(x + width / 2, y + height / 2 + 4,
+                         map.notes[row][column].substr(0, static_cast<std::size_t>(width / kLetter)), "soft", "middle"),
+                   "</g>");
         continue;
       }
       out += text("<rect class=\"cell q", shade, "\" x=\"", place(x), "\" y=\"", place(y), "\" width=\"",

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <tuple>
 
 #include "child.h"
 #include "normlab/base/clock.h"
@@ -43,14 +44,17 @@ class DirectoryLock {
   int file_;
 };
 
-// How long runs will take on one thread, from a few steps of one of them; the others by their FLOPs.
+// How long points will take on one thread, from a few steps of the first sizes; those of the others by their FLOPs.
 class Estimate {
  public:
-  double seconds(const Point& point) {
+  double seconds(const Point& point, Measure measure) {
     constexpr double kStart = 0.4;  // drawing the text, writing files
     const RunConfig& config = point.config;
     const double tokens =
         static_cast<double>(config.train.batch_size * config.train.grad_accumulation * config.model.context_length);
+    if (measure == Measure::bench) return kBench;
+    if (measure != Measure::train)
+      return kStart + steps_of(measure) * tokens * flops(size_of(config)) * seconds_per_flop(size_of(config));
     const std::int64_t evaluations = 1 + config.train.steps / config.eval.every;
     const double evaluated =
         static_cast<double>(evaluations) * static_cast<double>(config.eval.windows * config.model.context_length);
@@ -61,6 +65,12 @@ class Estimate {
 
  private:
   static constexpr std::int64_t kVocabulary = 64;  // about that of a text by character
+  static constexpr double kBench = 20;             // seconds
+
+  // About as many steps as a measurement takes the time of, measured with configs/tiny.yaml.
+  static double steps_of(Measure measure) {
+    return measure == Measure::curvature ? 170 : measure == Measure::check ? 40 : measure == Measure::shards ? 4 : 2;
+  }
 
   static StepSize size_of(const RunConfig& config) {
     return {config.model.n_layers,       config.model.d_model,    config.model.n_heads,
@@ -70,15 +80,18 @@ class Estimate {
     return flops_per_token(size, size.layers * 12 * size.d_model * size.d_model + kVocabulary * size.d_model);
   }
   double seconds_per_flop(const StepSize& size) {
-    if (seconds_per_flop_ > 0) return seconds_per_flop_;
+    constexpr std::size_t kMostSizes = 8;
+    const auto key = std::tuple(size.layers, size.d_model, size.heads, size.context, size.batch);
+    if (const auto known = seconds_per_flop_.find(key); known != seconds_per_flop_.end()) return known->second;
+    if (seconds_per_flop_.size() == kMostSizes) return seconds_per_flop_.begin()->second;
     set_threads(1);
     flush_denormals(true);
     const Json step = measure_step({0.05, 2}, Json::object({{"gflops", 1}}), "", size);
     const double tokens = static_cast<double>(size.batch * size.context);
-    return seconds_per_flop_ = step.at("ms_per_step").real() / 1e3 / (tokens * flops(size));
+    return seconds_per_flop_[key] = step.at("ms_per_step").real() / 1e3 / (tokens * flops(size));
   }
 
-  double seconds_per_flop_ = 0;
+  std::map<std::tuple<Index, Index, Index, Index, Index>, double> seconds_per_flop_;
 };
 
 struct Task {
@@ -136,9 +149,11 @@ class Runner {
         show_status();
       }
     } catch (...) {
+      terminal_.clear();
       stop_all();
       throw;
     }
+    terminal_.clear();
     return true;
   }
 
@@ -147,13 +162,8 @@ class Runner {
     const std::string what =
         text(waiting_.size(), " of ", sweep_.points.size(), " points to measure, ", crew_.processes, " at a time, ",
              crew_.threads, crew_.threads == 1 ? " thread each" : " threads each");
-    if (sweep_.head.measure != Measure::train) {
-      for (Task& task : waiting_) task.estimate = 1;
-      terminal_.line(text(sweep_.name, ": ", what, "; the first will tell how long it takes"));
-      return;
-    }
     Estimate estimate;
-    for (Task& task : waiting_) task.estimate = estimate.seconds(*task.point);
+    for (Task& task : waiting_) task.estimate = estimate.seconds(*task.point, sweep_.head.measure);
     // The longest first, so that none is left alone at the end.
     std::ranges::stable_sort(waiting_, std::greater<>(), &Task::estimate);
     for (const Task& task : waiting_) planned_ += task.estimate;
@@ -176,8 +186,9 @@ class Runner {
     const auto found = running_.find(ended.process);
     if (found == running_.end()) return false;
     Task task = found->second.task;
+    const double seconds = seconds_since(found->second.start);
     running_.erase(found);
-    if (accept(sweep_, options_.directory, *task.point, ended.code)) {
+    if (accept(sweep_, options_.directory, *task.point, ended.code, seconds)) {
       check_values(sweep_, options_.directory, *task.point);
       ++done_;
       finished_ += task.estimate;
@@ -208,7 +219,7 @@ class Runner {
     while (!running_.empty()) {
       const Ended ended = ended_child();
       if (const auto found = running_.find(ended.process); found != running_.end()) {
-        accept(sweep_, options_.directory, *found->second.task.point, ended.code);
+        accept(sweep_, options_.directory, *found->second.task.point, ended.code, seconds_since(found->second.start));
         running_.erase(found);
       } else {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -272,6 +283,7 @@ SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory) 
   for (const Point& point : sweep.points) {
     if (!is_done(sweep, directory, point)) continue;
     result.points.push_back(measured_of(sweep, directory, point));
+    result.seconds_of_points += seconds_of(directory, point).value_or(0);
     result.done.push_back(&point);
   }
   if (result.points.size() == sweep.points.size())

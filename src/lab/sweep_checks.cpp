@@ -75,47 +75,59 @@ void check_pair(const std::string& path, const Yaml& item, std::string_view one,
     fail_at(path, *item.find(other), text("`", one, "` and `", other, "` do not go together; give one of them"));
 }
 
-// A claim, map or curve in messages.
-std::string named(const Sweep& sweep, std::string_view what, const std::string& name) {
-  return text(sweep.path, ": ", what, " '", name, "': ");
+// A claim, map or curve beside its part of the file.
+struct Stated {
+  const Sweep& sweep;
+  const Yaml& item;
+  std::string name;  // "claim 'x'"
+
+  [[noreturn]] void fail(std::string_view role, const std::string& what) const {
+    const Yaml* place = item.find(role);
+    fail_at(sweep.path, place ? *place : item, text(name, ": ", what));
+  }
+};
+
+void check_points(const Stated& named, const Conditions& where) {
+  const auto met = [&](const Point& point) { return meets(point.settings, where); };
+  if (!std::ranges::any_of(named.sweep.points, met))
+    named.fail("where", "no point of the sweep meets its `where`; its values are those of the grid");
 }
 
-void check_claim_points(const Sweep& sweep, const Claim& claim, const std::set<Settings>& all) {
-  bool any = false, paired = claim.than.empty();
+void check_value(const Stated& named, const std::string& value, const Conditions& where) {
+  if (named.sweep.head.measure != Measure::train) return;
+  std::int64_t steps = 0;
+  for (const Point& point : named.sweep.points)
+    if (meets(point.settings, where)) steps = std::max(steps, point.config.train.steps);
+  try {
+    check_run_field(value, steps);
+  } catch (const DataError& error) {
+    named.fail("value", error.what());
+  }
+}
+
+void check_claim_points(const Stated& named, const Claim& claim) {
+  check_points(named, claim.where);
+  std::set<Settings> all;
+  for (const Point& point : named.sweep.points) all.insert(point.settings);
+  bool paired = claim.than.empty();
   std::set<std::string> along;
   for (const Settings& settings : all) {
     if (!meets(settings, claim.where)) continue;
-    any = true;
     paired = paired || all.contains(changed(settings, claim.than));
     if (claim.form == ClaimForm::exponent) along.insert(settings.at(claim.of));
   }
-  const std::string name = named(sweep, "claim", claim.claim);
-  check<ConfigError>(any, name, "no point of the sweep meets its `where`; its values are those of the grid");
-  check<ConfigError>(paired, name, "no point of the sweep differs from `where` as `than` says, and in nothing else");
+  if (!paired) named.fail("than", "no point of the sweep differs from `where` as `than` says, and in nothing else");
+  if (claim.form != ClaimForm::outcome) check_value(named, claim.value, claim.where);
   if (claim.form != ClaimForm::exponent) return;
-  check<ConfigError>(along.size() > 1, name, "the sweep does not vary ", claim.of, ", whose power is asked for");
+  if (along.size() < 2) named.fail("of", text("the sweep does not vary ", claim.of, ", whose power is asked for"));
   for (const std::string& value : along)
-    check<ConfigError>(parse_double(value).has_value(), name, claim.of, " is ", value, ", no number");
+    if (!parse_double(value)) named.fail("of", text(claim.of, " is ", value, ", no number"));
 }
 
-void check_value(const Sweep& sweep, const std::string& name, const std::string& value, const Conditions& where) {
-  std::int64_t most = 0;
-  for (const Point& point : sweep.points)
-    if (meets(point.settings, where)) most = std::max(most, point.config.train.steps);
-  try {
-    if (sweep.head.measure == Measure::train) check_run_field(value, most);
-  } catch (const DataError& error) {
-    throw ConfigError(name + error.what());
-  }
-}
-
-template <class View>
-void check_view_points(const Sweep& sweep, std::string_view what, const View& view) {
-  const std::string name = named(sweep, what, view.title);
-  const bool any =
-      std::ranges::any_of(sweep.points, [&](const Point& point) { return meets(point.settings, view.where); });
-  check<ConfigError>(any, name, "no point of the sweep meets its `where`; its values are those of the grid");
-  check_value(sweep, name, view.value, view.where);
+void check_curve_points(const Stated& named, const CurveView& curve) {
+  for (const Point& point : named.sweep.points)
+    if (const std::string& x = point.settings.at(curve.x); meets(point.settings, curve.where) && !parse_double(x))
+      named.fail("x", text(curve.x, " is ", x, ", no number; a map has any values along its axes"));
 }
 
 }  // namespace
@@ -171,16 +183,23 @@ void check_view(const std::string& path, const Yaml& item, const CurveView& curv
   for (const std::string& key : curve.by) check_key(path, item, "by", key);
 }
 
-void check_against_points(const Sweep& sweep) {
-  std::set<Settings> all;
-  for (const Point& point : sweep.points) all.insert(point.settings);
-  for (const Claim& claim : sweep.claims) {
-    check_claim_points(sweep, claim, all);
-    if (claim.form != ClaimForm::outcome)
-      check_value(sweep, named(sweep, "claim", claim.claim), claim.value, claim.where);
+void check_against_points(const Sweep& sweep, const Yaml& tree) {
+  const auto named = [&](const char* part, std::string_view what, std::size_t nth, const std::string& name) {
+    return Stated{sweep, tree.find(part)->children[nth], text(what, " '", name, "'")};
+  };
+  for (std::size_t i = 0; i < sweep.claims.size(); ++i)
+    check_claim_points(named("claims", "claim", i, sweep.claims[i].claim), sweep.claims[i]);
+  for (std::size_t i = 0; i < sweep.maps.size(); ++i) {
+    const Stated map = named("maps", "map", i, sweep.maps[i].title);
+    check_points(map, sweep.maps[i].where);
+    check_value(map, sweep.maps[i].value, sweep.maps[i].where);
   }
-  for (const MapView& map : sweep.maps) check_view_points(sweep, "map", map);
-  for (const CurveView& curve : sweep.curves) check_view_points(sweep, "curve", curve);
+  for (std::size_t i = 0; i < sweep.curves.size(); ++i) {
+    const Stated curve = named("curves", "curve", i, sweep.curves[i].title);
+    check_points(curve, sweep.curves[i].where);
+    check_value(curve, sweep.curves[i].value, sweep.curves[i].where);
+    check_curve_points(curve, sweep.curves[i]);
+  }
 }
 
 }  // namespace normlab

@@ -21,6 +21,6 @@ void check_view(const std::string& path, const config::Yaml& item, const CurveVi
 
 // Claims that no measurement can decide: of no points, of points without a counterpart, along no key; pictures of no
 // points; values that no run has.
-void check_against_points(const Sweep& sweep);
+void check_against_points(const Sweep& sweep, const config::Yaml& tree);
 
 }  // namespace normlab

@@ -9,6 +9,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/hash.h"
+#include "normlab/data/corpus.h"
 #include "sweep_checks.h"
 
 namespace normlab {
@@ -208,6 +209,7 @@ struct PointMaker {
       throw ConfigError(text(path, ": the point with ", where, ": ", error.what()));
     }
     point.main = main;
+    require_source(point.config.data.source);
     std::string content = content_mark(point.config.data.source, contents);
     if (settings_before) {
       point.before = add_before(point);
@@ -286,7 +288,7 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
   config::load(sweep.head, without(tree, parts), path);
   if (sweep.head.title.empty()) sweep.head.title = sweep.name;
   std::vector<std::int64_t>& list = sweep.head.seeds;
-  if (list.empty()) throw ConfigError(text(path, ": seeds is empty; give one or more, or leave it out"));
+  if (list.empty()) fail_at(path, *tree.find("seeds"), "seeds is empty; give one or more, or leave it out");
   if (std::set(list.begin(), list.end()).size() != list.size())
     fail_at(path, *tree.find("seeds"), "seeds has a value twice");
   if (seeds)
@@ -311,7 +313,7 @@ Sweep load_sweep(const std::string& path, std::span<const std::string> overrides
     maker.add_all(grid, chosen);
   }
   sweep.points = std::move(maker.points);
-  check_against_points(sweep);
+  check_against_points(sweep, tree);
   sweep.before = std::move(maker.points_before);
   return sweep;
 }

@@ -19,6 +19,11 @@ std::string result_path(const std::string& directory, const Point& point) {
   return point_directory(directory, point) + "/result.json";
 }
 
+// Of the process that ended with the result, so of the last part of a run that was interrupted.
+std::string seconds_path(const std::string& directory, const Point& point) {
+  return text(directory, "/times/", point.id);
+}
+
 // What makes the configuration of a point start from the run before it.
 std::vector<std::string> start_of(const Sweep& sweep, const std::string& directory, const Point& point) {
   if (!point.before) return {};
@@ -53,6 +58,7 @@ Json result_line(const Sweep& sweep, const Point& point, const Measured& measure
 
 Json timing_line(const Sweep& sweep, const std::string& directory, const Point& point, const Measured& measured) {
   Json line = Json::object({{"settings", varied_settings(point)}, {"seed", point.seed}});
+  if (const auto seconds = seconds_of(directory, point)) line.set("seconds", *seconds);
   if (sweep.head.measure == Measure::bench) return line.set("values", values_json(measured));
   const std::string path = point_directory(directory, point) + "/timing.jsonl";
   if (!fs::exists(path)) return line;
@@ -60,7 +66,7 @@ Json timing_line(const Sweep& sweep, const std::string& directory, const Point& 
   if (all.ends_with('\n')) all.pop_back();
   if (all.empty()) return line;
   const Json last = parse_json(std::string_view(all).substr(all.rfind('\n') + 1), path);
-  for (const char* name : {"seconds", "tokens_per_s", "peak_rss_mb"})
+  for (const char* name : {"tokens_per_s", "peak_rss_mb"})
     if (const Json* value = last.find(name)) line.set(name, *value);
   return line;
 }
@@ -76,6 +82,11 @@ std::string output_path(const std::string& directory, const Point& point) {
 }
 std::string errors_path(const std::string& directory, const Point& point) {
   return point_directory(directory, point) + ".log";
+}
+
+std::optional<double> seconds_of(const std::string& directory, const Point& point) {
+  const std::string path = seconds_path(directory, point);
+  return fs::exists(path) ? parse_double(trimmed(read_file(path))) : std::nullopt;
 }
 
 bool is_done(const Sweep& sweep, const std::string& directory, const Point& point) {
@@ -136,7 +147,7 @@ std::vector<std::string> command_of(const Sweep& sweep, const std::string& direc
 }
 
 // A claim that does not hold ends a check with 1, which is a result; so are the ends of a run.
-bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code) {
+bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code, double seconds) {
   const bool may_be_result =
       exit_code == 0 || exit_code == 1 || (sweep.head.measure == Measure::train && exit_code == 3);
   if (!may_be_result) return false;
@@ -147,6 +158,8 @@ bool accept(const Sweep& sweep, const std::string& directory, const Point& point
     if (!document.starts_with('{')) return false;
     write_file(result_path(directory, point), document);
   }
+  fs::create_directories(directory + "/times");
+  write_file(seconds_path(directory, point), fixed(seconds, 3) + "\n");
   tidy(sweep, directory, point);
   return true;
 }
@@ -160,11 +173,9 @@ void check_values(const Sweep& sweep, const std::string& directory, const Point&
   const auto look = [&](std::string_view what, const std::string& name, const std::string& field,
                         const Conditions& where) {
     if (!meets(point.settings, where) || (trains ? has_field(run, field) : has_field(document, field))) return;
-    const std::string near = nearest(field, trains ? fields_beside(run, field) : fields_beside(document));
-    throw UserError(text(sweep.path, ": ", what, " '", name, "': there is no value '", field, "'",
-                         near.empty() ? "; metrics.jsonl or the command's --json document has the names"
-                                      : text("; did you mean '", near, "'?"),
-                         " (", point_directory(directory, point), ")"));
+    throw UserError(text(sweep.path, ": ", what, " '", name, "': there is no value '", field, "'; ",
+                         trains ? why_missing(run, field) : why_missing(document, field), " (",
+                         point_directory(directory, point), ")"));
   };
   for (const Claim& claim : sweep.claims) {
     for (const std::string& field : fields_of(claim)) look("claim", claim.claim, field, claim.where);

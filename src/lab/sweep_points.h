@@ -1,6 +1,7 @@
 // The points of a sweep on disk: which are done, what they say, what to run for the others.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ std::string directory_before(const std::string& directory);
 std::string output_path(const std::string& directory, const Point& point);
 std::string errors_path(const std::string& directory, const Point& point);
 // What its process has left is a result: makes the point done, and true. False when it is none.
-bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code);
+// `seconds`: how long the process took.
+bool accept(const Sweep& sweep, const std::string& directory, const Point& point, int exit_code, double seconds);
+std::optional<double> seconds_of(const std::string& directory, const Point& point);
 
 // UserError where a claim, map or curve asks for a value that the point, being done and healthy, does not have.
 void check_values(const Sweep& sweep, const std::string& directory, const Point& point);

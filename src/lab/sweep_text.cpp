@@ -148,8 +148,9 @@ std::vector<Row> setting_table(const Sweep& sweep, const SweepResult& result) {
         continue;
       }
       const Spread spread = spread_of(values->second);
-      cells.push_back(
-          text(significant(spread.mean, 4), spread.count > 1 ? text(" +- ", significant(spread.deviation, 2)) : ""));
+      cells.push_back(text(significant(spread.mean, 4),
+                           spread.count > 1 ? text(" +- ", significant(spread.deviation, 2)) : "",
+                           spread.count < row.outcomes.size() ? text(" (of ", spread.count, ")") : ""));
     }
     table.push_back(std::move(cells));
   }

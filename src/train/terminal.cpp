@@ -33,11 +33,14 @@ void Terminal::status(std::string_view content) {
   status_width_ = width;
 }
 
-void Terminal::line(std::string_view content) {
-  std::string out;
-  if (status_width_ > 0) out = text('\r', std::string(status_width_, ' '), '\r');
-  write(text(out, printable(content), '\n'));
+void Terminal::clear() {
+  if (status_width_ > 0) write(text('\r', std::string(status_width_, ' '), '\r'));
   status_width_ = 0;
+}
+
+void Terminal::line(std::string_view content) {
+  clear();
+  write(text(printable(content), '\n'));
 }
 
 // Progress that cannot be shown is no reason to end a run.

@@ -50,9 +50,9 @@ std::optional<double> field_of(const Json& document, std::string_view field);
 // Whether the value is there, be it a number or a null; a step that was not reached is there where its bound is known.
 bool has_field(const RunFiles& run, std::string_view field);
 bool has_field(const Json& document, std::string_view field);
-// Paths of values that lie beside `field`, to suggest one.
-std::vector<std::string> fields_beside(const RunFiles& run, std::string_view field);
-std::vector<std::string> fields_beside(const Json& document);
+// Why it is not there, for a message: the steps that there are, or the nearest name.
+std::string why_missing(const RunFiles& run, std::string_view field);
+std::string why_missing(const Json& document, std::string_view field);
 // DataError for what is no field of a run of so many steps, whatever it writes.
 void check_run_field(std::string_view field, std::int64_t steps);
 

@@ -26,15 +26,17 @@ struct SweepResult {
   std::vector<ClaimResult> claims;  // one for each of the sweep, once all points are done; else empty
   std::size_t measured_now = 0;     // points that were not done before
   double seconds = 0;               // that this took
+  double seconds_of_points = 0;     // that the processes of all points took, one after another
   bool interrupted = false;
 
   bool holds() const;  // all claims
 };
 
-// The directory holds, of each point, points/ID/ (a run, or result.json of another measurement), results.jsonl without
-// clocks, timing.jsonl, sweep.json (which file and overrides it came from) and report.html. Points that are done are
-// left as they are; a run that was interrupted goes on from its last checkpoint. UserError, SystemError with the
-// child's own message when a point cannot be measured, or when another sweep works in the directory.
+// The directory holds, of each point, points/ID/ (a run, or result.json of another measurement) and times/ID (the
+// seconds of its process), results.jsonl without clocks, timing.jsonl, sweep.json (which file and overrides it came
+// from) and report.html. Points that are done are left as they are; a run that was interrupted goes on from its last
+// checkpoint. UserError, SystemError with the child's own message when a point cannot be measured, or when another
+// sweep works in the directory.
 SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal);
 
 // What is done so far, without running anything.

@@ -16,6 +16,8 @@ class Terminal {
   int columns() const;
   // Replaces the live line; nothing where there is none.
   void status(std::string_view content);
+  // Takes the live line away, before something else is written to the terminal.
+  void clear();
   // A line that stays. Ends the live line first.
   void line(std::string_view content);
 
