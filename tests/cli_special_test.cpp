@@ -154,3 +154,14 @@ TEST_CASE("cli: a sweep whose directory is moved away ends with 4") {
   INFO(done.err);
   CHECK(done.code == 4);
 }
+
+TEST_CASE("cli: a log that is removed while the run writes to it ends the run with 4") {
+  const Workshop shop;
+  Process process(
+      shop.training("run", {"train.steps=100000", "checkpoint.every=1", "eval.every=100000", "log.layers_every=0"}));
+  REQUIRE(reaches(shop, "run", 3));
+  std::filesystem::remove(shop.path("run/metrics.jsonl"));
+  const Finished done = process.wait();
+  CHECK(done.code == 4);
+  CHECK_THAT(done.err, ContainsSubstring(shop.path("run/metrics.jsonl") + ": this file was removed while"));
+}

@@ -1,6 +1,7 @@
 // The messages about a run's own files that were damaged or edited; and how what steers a terminal is shown.
 #include "messages.h"
 #include "normlab/base/utf8.h"
+#include "normlab/formats/safetensors.h"
 
 using namespace normlab;
 
@@ -108,4 +109,67 @@ TEST_CASE("messages: what steers a terminal is shown escaped, and letters as the
   CHECK(done.code == 0);
   CHECK(holds(done.out, "run: runs/t\\x1B[31m"));
   CHECK_FALSE(holds(done.out + done.err, "\x1B"));
+}
+
+TEST_CASE("messages: a checkpoint with a right checksum and wrong content is named, with the part") {
+  const Workshop shop;
+  const Safetensors good = Safetensors::read(trained().checkpoint("run", "step-000005"), Checksum::required);
+  const std::string path = shop.path("forged.safetensors");
+  const auto forged = [&](const std::string& part, const std::string& from, const std::string& to) {
+    std::map<std::string, std::string> metadata;
+    for (const char* name : {"config", "tokenizer", "step", "state", "data_hash"})
+      metadata[name] = good.metadata_at(name);
+    std::string& content = metadata.at(part);
+    REQUIRE(content.find(from) != std::string::npos);
+    content.replace(content.find(from), from.size(), to);
+    write_checksummed(path, {metadata.begin(), metadata.end()}, good.tensors());
+  };
+  const auto refused = [&](const std::string& what) {
+    for (const Strings& words : {Strings{"eval", path}, {"sample", path}, {"inspect", path}}) {
+      const Finished done = run_program(words);
+      INFO(done.err);
+      CHECK(done.code == 2);
+      CHECK(done.out.empty());
+      CHECK_THAT(done.err, ContainsSubstring(path + what));
+    }
+  };
+  forged("config", "n_heads: 2", "n_heads: 3");
+  refused(" (config): model.n_heads: 3 does not divide");
+  forged("state", "\"diverging_steps\":0", "\"diverging_steps\":\"x\"");
+  refused(" (state): ");
+  forged("tokenizer", "\"", "?");
+  refused(" (tokenizer): ");
+
+  forged("step", "5", "5");
+  CHECK(run_program({"eval", path}).code == 0);
+  std::vector<StoredTensor> tensors = good.tensors();
+  const std::string nans(tensors.at(0).bytes.size(), '\xFF');
+  tensors[0].bytes = nans;
+  write_checksummed(path,
+                    {{"config", good.metadata_at("config")},
+                     {"tokenizer", good.metadata_at("tokenizer")},
+                     {"step", "5"},
+                     {"state", good.metadata_at("state")},
+                     {"data_hash", good.metadata_at("data_hash")}},
+                    tensors);
+  refused(": tensor '" + tensors[0].name + "' holds a value that is not finite; take another checkpoint");
+}
+
+TEST_CASE("messages: texts that the system cannot use, and links to nothing") {
+  const Workshop shop;
+  shop.write("nul.yaml", "data: {source: \"a\\0b\"}\n");
+  shop.write("empty.yaml", "run: {dir: \"\"}\n");
+  shop.write("run.yaml", "run: {dir: \"a\\0b\"}\n");
+  std::filesystem::create_symlink("nothing", shop.path("link"));
+  check_mistakes(
+      shop, {},
+      {{{"train", "@/nul.yaml", "run.dir=@/r"},
+        "@/nul.yaml:1:16: data.source: holds a NUL character, where a text ends for the system; leave it out"},
+       {{"train", "@/run.yaml"},
+        "@/run.yaml:1:12: run.dir: holds a NUL character, where a text ends for the system; leave it out"},
+       {{"train", "@/empty.yaml"}, "run.dir: '' names no directory; give one, or leave run.dir out"},
+       {{"data", "tales", "@/link"},
+        "data: @/link is a link to nothing, and is kept; name another file, or delete it "
+        "first"}});
+  CHECK(std::filesystem::is_symlink(shop.path("link")));
 }

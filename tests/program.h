@@ -26,6 +26,7 @@ struct Surroundings {
   std::string input{};                               // what standard input holds
   std::vector<int> closed{};                         // descriptors that the program starts without
   std::optional<rlim_t> file_limit{};                // bytes of the largest file that it may write
+  std::optional<rlim_t> process_limit{};             // of its user; the superuser has none
   bool deaf_output = false;                          // standard output is a pipe that nobody reads
   bool terminal = false;                             // standard error is a terminal
   std::optional<uid_t> user{};                       // who runs it, where the tests are the superuser's
@@ -56,6 +57,10 @@ class Process {
       if (around.file_limit) {
         const rlimit limit{*around.file_limit, *around.file_limit};
         setrlimit(RLIMIT_FSIZE, &limit);
+      }
+      if (around.process_limit) {
+        const rlimit limit{*around.process_limit, *around.process_limit};
+        setrlimit(RLIMIT_NPROC, &limit);
       }
       if (around.user && (setgid(*around.user) != 0 || setuid(*around.user) != 0)) _exit(126);
       if (!around.directory.empty() && chdir(around.directory.c_str()) != 0) _exit(126);

@@ -5,6 +5,8 @@
 
 #include "catch.h"
 #include "normlab/base/clock.h"
+#include "normlab/lab/curvature_log.h"
+#include "normlab/train/evaluate.h"
 #include "normlab/train/observers.h"
 #include "normlab/train/run.h"
 #include "torture.h"
@@ -30,6 +32,20 @@ class Signaller : public Observer {
   }
 
  private:
+  std::int64_t at_;
+};
+
+// The curvature log, with a signal while it measures at step `at`.
+class SignalledCurvature : public Observer {
+ public:
+  SignalledCurvature(const RunParts& parts, std::int64_t at) : log_(curvature_log(parts)), at_(at) {}
+  Probe* probe(std::int64_t step) override {
+    if (step == at_) flag = SIGTERM;
+    return log_->probe(step);
+  }
+
+ private:
+  std::unique_ptr<Observer> log_;
   std::int64_t at_;
 };
 
@@ -96,6 +112,34 @@ TEST_CASE(
       std::filesystem::remove(shop.path("run/checkpoints/step-000002.safetensors"));  // of --stop-at
       check_equal_runs(shop, "run", "whole");
     }
+}
+
+TEST_CASE("a signal in a curvature measurement ends the run before the next step, and it is measured on resuming") {
+  const Workshop shop;
+  const Strings settings{"train.steps=6", "checkpoint.every=2", "checkpoint.keep=9", "log.curvature_every=3"};
+  REQUIRE(shop.train("whole", settings).code == 0);
+  REQUIRE(shop.train("run", joined(settings, {"--stop-at=2"})).code == 0);
+  for (int time = 0; time < 2; ++time) {
+    const RunReport report =
+        resumed(shop.path("run"), [](const RunParts& parts) { return std::make_unique<SignalledCurvature>(parts, 3); });
+    CHECK(report.outcome == Outcome::interrupted);
+    CHECK(report.step == 3);
+    CHECK(!holds(shop.metrics("run"), "{\"step\":3,\"kind\":\"curvature\""));
+  }
+  resumed(shop.path("run"), curvature_log);
+  std::filesystem::remove(shop.path("run/checkpoints/step-000003.safetensors"));  // of the interruption
+  check_equal_runs(shop, "run", "whole");
+}
+
+TEST_CASE("a signal between the prefixes of a window ends an evaluation on them") {
+  const Workshop& shop = trained();
+  const Checkpoint checkpoint(shop.path("run/checkpoints/step-000005.safetensors"));
+  const Dataset data = Dataset::load(checkpoint.config().data, checkpoint.config().model.context_length, 1);
+  const std::vector<Window> one = data.spread_windows(1);
+  int asked = 0;
+  const auto stop = [&] { return ++asked > 3; };
+  CHECK(!evaluate(checkpoint.model(), data, one, kOwnPrefix, stop).has_value());
+  CHECK(asked <= 6);  // no more passes than it was let
 }
 
 TEST_CASE("a signal before the first step ends the program at once, and nothing is left") {

@@ -216,3 +216,21 @@ TEST_CASE("a control group's quota of half a core: one thread, and why") {
   }
   tell_skipped("no control group can be made here; machine_test.cpp reads made-up ones");
 }
+
+TEST_CASE("a system that gives no second thread: refused, and one thread trains") {
+  const Workshop shop;
+  chmod(shop.path("").c_str(), 0777);
+  Surroundings around{.process_limit = 1};
+  if (geteuid() == 0) {
+    around.user = kNobody;
+    if (run_program({"--version"}, around).code != 0) {
+      tell_skipped("the superuser has no limit on processes, and no other user can run ", NORMLAB_PROGRAM);
+      return;
+    }
+  }
+  const Finished refused = run_program(shop.training("run", {"train.threads=2"}), around);
+  INFO(refused.err);
+  CHECK(refused.code == 4);
+  CHECK_THAT(refused.err, ContainsSubstring("the system gives this process no 2 threads; ask for fewer"));
+  CHECK(run_program(shop.training("run", {"train.threads=1"}), around).code == 0);
+}

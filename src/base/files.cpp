@@ -198,8 +198,10 @@ void write_file(const std::string& path, std::string_view bytes) { write_file(pa
 void require_new_file(std::string_view command, const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) fail("write", path, EISDIR);
-  check<UserError>(path == kStandardOutput || !std::filesystem::is_regular_file(path, error), command, ": ", path,
-                   " exists, and is kept; name another file, or delete it first");
+  const bool dangling = std::filesystem::is_symlink(path, error) && !std::filesystem::exists(path, error);
+  check<UserError>(path == kStandardOutput || (!std::filesystem::is_regular_file(path, error) && !dangling), command,
+                   ": ", path, dangling ? " is a link to nothing" : " exists",
+                   ", and is kept; name another file, or delete it first");
 }
 
 void make_directories(const std::string& path, std::string_view advice) {
@@ -249,6 +251,10 @@ void LineWriter::bytes(std::string_view content) {
 }
 
 void LineWriter::flush() {
+  struct stat about {};
+  check<SystemError>(::fstat(file_, &about) != 0 || about.st_nlink > 0, path_,
+                     ": this file was removed while lines were written to it, and they are lost; --resume goes on from "
+                     "the last checkpoint without them");
   if (const int error = flush_to_disk(file_)) fail("write", path_, error);
 }
 

@@ -4,7 +4,10 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <latch>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 namespace normlab {
 namespace {
@@ -117,9 +120,32 @@ WaitingTeam& team() {
 
 int threads() { return team_size; }
 
+#ifdef _OPENMP
+namespace {
+
+// OpenMP's library ends the program where the system gives no thread.
+void require_threads(int count) {
+  std::latch all_asked(1);
+  std::vector<std::thread> others;
+  bool refused = false;
+  try {
+    while (std::ssize(others) + 1 < count) others.emplace_back([&] { all_asked.wait(); });
+  } catch (const std::system_error&) {
+    refused = true;
+  }
+  all_asked.count_down();
+  for (std::thread& other : others) other.join();
+  check<SystemError>(!refused, "the system gives this process no ", count,
+                     " threads; ask for fewer (train.threads=1, OMP_NUM_THREADS=1), or raise its limit on processes");
+}
+
+}  // namespace
+#endif
+
 void set_threads(int count) {
   team_size = std::max(1, count);
 #ifdef _OPENMP
+  require_threads(team_size);
   omp_set_dynamic(0);
   omp_set_num_threads(team_size);
 #else

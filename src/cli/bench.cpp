@@ -23,7 +23,7 @@ std::vector<std::string> names_of(const Words& words) {
     if (std::ranges::count(bench_names(), name) == 1) continue;
     const std::string near = nearest(name, bench_names());
     throw UserError(text("bench: there is no benchmark '", name, "'",
-                         near.empty() ? "" : text("; did you mean ", near, "?"), " There are ",
+                         near.empty() ? "." : text("; did you mean ", near, "?"), " There are ",
                          join(bench_names(), " ")));
   }
   return words.files().empty() ? bench_names() : words.files();

@@ -105,6 +105,8 @@ void read_value(const Yaml& value, const Reading& reading, std::string& out) {
   if (value.kind == Yaml::Kind::null && !empty_override)
     reading.fail_type(value, text("write \"", value.text, "\" if that is the text"));
   if (value.kind != Yaml::Kind::scalar && !empty_override) reading.fail_type(value, "quote a text that looks so");
+  if (value.text.find('\0') != std::string::npos)
+    reading.fail(value, "holds a NUL character, where a text ends for the system; leave it out");
   out = value.text;
 }
 

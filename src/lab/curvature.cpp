@@ -133,8 +133,9 @@ std::vector<CovariateShift> shifts_of(LossSurface& surface, const Vector& place,
 
 }  // namespace
 
-Curvature measure_curvature(const CurvatureAt& at, const Batch& batch) {
-  LossSurface surface(at.model, batch);
+namespace {
+
+Curvature measured_on(LossSurface& surface, const CurvatureAt& at) {
   const Vector place = surface.parameters();
   Vector gradient;
   Curvature out;
@@ -150,6 +151,22 @@ Curvature measure_curvature(const CurvatureAt& at, const Batch& batch) {
   walk(surface, place, gradient, out);
   out.shifts = shifts_of(surface, place, gradient, at.lr);
   return out;
+}
+
+}  // namespace
+
+Curvature measure_curvature(const CurvatureAt& at, const Batch& batch) {
+  LossSurface surface(at.model, batch);
+  return measured_on(surface, at);
+}
+
+std::optional<Curvature> measure_curvature(const CurvatureAt& at, const Batch& batch, std::function<bool()> stop) {
+  LossSurface surface(at.model, batch, Mode::training, std::move(stop));
+  try {
+    return measured_on(surface, at);
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace normlab::inline f64

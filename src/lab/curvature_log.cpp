@@ -31,7 +31,10 @@ class CurvatureLog : public Observer {
     at.lr = learning_rate(config.schedule, config.optimizer.lr, step + 1, config.train.steps);
     at.updates = step;
     at.second_moments = stored_tensors(run_.optimizer.state());
-    const Json figures = json_of(f64::measure_curvature(at, batch_));
+    const auto stop = [this] { return run_.signal != nullptr && *run_.signal != 0; };
+    const std::optional<Curvature> curvature = f64::measure_curvature(at, batch_, stop);
+    if (!curvature) return;  // the run ends before this update, and measures again when it goes on
+    const Json figures = json_of(*curvature);
     Json line = Json::object({{"step", step}, {"kind", "curvature"}});
     for (const Json::Member& member : figures.members()) line.set(member.name, member.value);
     run_.metrics.line(line.line());

@@ -12,8 +12,8 @@ void set_weights(const ParameterStore& store, const std::vector<StoredTensor>& f
         if (tensor.name == named.name) std::ranges::copy(tensor.values<Real>(), named.tensor.values().begin());
 }
 
-LossSurface::LossSurface(const ModelAt& at, const Batch& batch, Mode mode)
-    : model_(at.config, at.vocab_size, at.seed), batch_(batch), mode_(mode) {
+LossSurface::LossSurface(const ModelAt& at, const Batch& batch, Mode mode, std::function<bool()> stop)
+    : model_(at.config, at.vocab_size, at.seed), batch_(batch), mode_(mode), stop_(std::move(stop)) {
   set_weights(model_.store(), at.weights);
   size_ = static_cast<std::size_t>(model_.store().parameter_count());
   scale_ = Real(1) / static_cast<Real>(std::ranges::count_if(batch.targets, [](auto t) { return t != kIgnore; }));
@@ -40,6 +40,7 @@ double LossSurface::loss() {
 }
 
 double LossSurface::loss_and_gradient(Vector& gradient) {
+  if (stop_ && stop_()) throw Stopped();
   model_.store().clear_gradients();
   const Tensor loss = forward();
   backward(loss);

@@ -1,6 +1,7 @@
 // Checkpoints to and from safetensors.
 #include "normlab/train/checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "normlab/config/loader.h"
@@ -24,15 +25,32 @@ std::string config_text(RunConfig config) {
   return config::dump_keys(keys, nullptr);
 }
 
-RunConfig config_of(const Safetensors& file) {
-  RunConfig config;
-  const std::string source = text(file.path(), " (config)");
-  config::load(config, config::parse_yaml(file.metadata_at("config"), source), source);
-  config.resolve();
-  return config;
+// What `read` makes of a part of the metadata; its errors name file and part.
+template <class Read>
+auto part_of(const Safetensors& file, std::string_view part, const Read& read) {
+  const std::string place = text(file.path(), " (", part, ")");
+  try {
+    return read(place);
+  } catch (const UserError& error) {
+    if (std::string_view(error.what()).starts_with(file.path())) throw;
+    throw DataError(text(place, ": ", error.what(), "; the file is no checkpoint of this program"));
+  }
 }
 
-TrainingState state_of(const Safetensors& file) {
+RunConfig config_of(const Safetensors& file) {
+  return part_of(file, "config", [&](const std::string& place) {
+    RunConfig config;
+    config::load(config, config::parse_yaml(file.metadata_at("config"), place), place);
+    config.resolve();
+    return config;
+  });
+}
+
+Tokenizer tokenizer_of(const Safetensors& file) {
+  return part_of(file, "tokenizer", [&](const std::string&) { return Tokenizer::load(file.metadata_at("tokenizer")); });
+}
+
+TrainingState read_state(const Safetensors& file) {
   const Json json = parse_json(file.metadata_at("state"), text(file.path(), " (state)"));
   const auto optional_real = [&](const char* name) {
     const Json& value = json.at(name);
@@ -54,7 +72,23 @@ TrainingState state_of(const Safetensors& file) {
           diverging_steps,
           json.at("diverged").boolean(),
           {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")},
-          json.find("evaluation_due") != nullptr};
+          json.find("evaluation_due") != nullptr && json.at("evaluation_due").boolean()};
+}
+
+TrainingState state_of(const Safetensors& file) {
+  return part_of(file, "state", [&](const std::string&) { return read_state(file); });
+}
+
+// A run saves no value that is not finite, nor a mean of squares below 0.
+void refuse_impossible_values(const Gpt& model, const std::string& path) {
+  for (const std::vector<Named>* tensors : {&model.store().parameters(), &model.store().buffers()})
+    if (const Named* bad = find_nonfinite(*tensors))
+      throw DataError(
+          text(path, ": tensor '", bad->name, "' holds a value that is not finite; take another checkpoint"));
+  for (const Named& buffer : model.store().buffers())
+    if (buffer.name.ends_with(".running_var") || buffer.name.ends_with(".running_square"))
+      check<DataError>(std::ranges::all_of(buffer.tensor.values(), [](Real value) { return value >= 0; }), path,
+                       ": tensor '", buffer.name, "' holds a mean of squares below 0; take another checkpoint");
 }
 
 // A model is not built before the file is known to hold its matrices: a small file may not ask for much memory.
@@ -99,16 +133,14 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
 Checkpoint::Checkpoint(const std::string& path) : Checkpoint(Safetensors::read(path, Checksum::required)) {}
 
 Checkpoint::Checkpoint(Safetensors file)
-    : file_(std::move(file)),
-      config_(config_of(file_)),
-      tokenizer_(Tokenizer::load(file_.metadata_at("tokenizer"))),
-      state_(state_of(file_)) {}
+    : file_(std::move(file)), config_(config_of(file_)), tokenizer_(tokenizer_of(file_)), state_(state_of(file_)) {}
 
 Gpt Checkpoint::model() const {
   refuse_larger_model(config_.model, tokenizer_.vocab_size(), file_);
   Gpt model(config_.model, tokenizer_.vocab_size(), static_cast<std::uint64_t>(config_.seed));
   load_tensors(model.store().parameters(), file_);
   load_tensors(model.store().buffers(), file_);
+  refuse_impossible_values(model, file_.path());
   return model;
 }
 

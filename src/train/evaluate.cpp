@@ -26,11 +26,11 @@ std::vector<Real> losses_of(const Gpt& model, const Batch& batch, bool batch_sta
   return row_loss;
 }
 
-// A pass for each target of one row, over the tokens up to its own.
-std::vector<Real> losses_on_prefixes(const Gpt& model, const Batch& row) {
+// A pass for each target of one row, over the tokens up to its own; unfinished where `stop` became true.
+std::vector<Real> losses_on_prefixes(const Gpt& model, const Batch& row, const std::function<bool()>& stop) {
   std::vector<Real> losses(row.targets.size());
   Batch prefix{1, 0, {}, {}, {}, row.starts};
-  for (std::size_t t = 0; t < losses.size(); ++t) {
+  for (std::size_t t = 0; t < losses.size() && !stop(); ++t) {
     ++prefix.time;
     prefix.tokens.push_back(row.tokens[t]);
     prefix.targets.assign(t + 1, kIgnore);
@@ -55,7 +55,7 @@ std::optional<EvalReport> evaluate(const Gpt& model, const Dataset& data, std::s
   const auto add_rows = [&](std::span<const Window> together) {
     const Batch batch = data.validation_batch(together);
     const std::vector<Real> row_loss =
-        own_rows == kOwnPrefix ? losses_on_prefixes(model, batch) : losses_of(model, batch, own_rows.has_value());
+        own_rows == kOwnPrefix ? losses_on_prefixes(model, batch, stop) : losses_of(model, batch, own_rows.has_value());
     for (std::size_t row = 0; row < row_loss.size(); ++row) {
       if (batch.targets[row] == kIgnore) continue;
       loss[row % loss.size()] += static_cast<double>(row_loss[row]);
@@ -72,6 +72,7 @@ std::optional<EvalReport> evaluate(const Gpt& model, const Dataset& data, std::s
       add_rows(together);
       rest = rest.subspan(together.size());
     }
+    stopped = stop();
   });
   if (stopped) return std::nullopt;
   EvalReport report;

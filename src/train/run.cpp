@@ -100,7 +100,7 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
         &layers.emplace(metrics, config.log, config.model.n_layers, state.gradient, config.optimizer.grad_clip > 0));
   observers.insert(observers.end(), {&metrics_log, &timing_log, &initial_loss, &progress, &divergence});
   std::unique_ptr<Observer> from_above;
-  if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics});
+  if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics, signal});
   if (from_above) observers.push_back(from_above.get());
   InterruptWatch interrupt;
   observers.push_back(&interrupt);

@@ -99,6 +99,7 @@ fs::path first_free(const std::string& name) {
 
 std::string claim_directory(const RunConfig& config, const std::string& name, bool force) {
   const fs::path path = config.run.dir ? fs::path(*config.run.dir) : first_free(name);
+  check<ConfigError>(!path.empty(), "run.dir: '' names no directory; give one, or leave run.dir out");
   if (fs::exists(path) && !is_free(path)) {
     check<UserError>(force, path.string(), ": run.dir exists; give another one, or --force to replace the run in it");
     check<UserError>(

@@ -89,6 +89,8 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
     Probe* probe = nullptr;
     for (Observer* observer : observers)
       if (Probe* wanted = observer->probe(step - 1)) probe = wanted;
+    control.heed_signal();  // it may have come in a measurement between the updates, which takes long
+    if (control.stop) return finish(*control.stop, control.reason);
     const BufferValues buffers = copy_of_buffers(model_.store());
     const Batches batches = draw(step);
     if (probe && compares_statistics_) {

@@ -2,6 +2,7 @@
 // (Santurkar et al. 2018). All in double, on one batch, whatever precision trains.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ inline
 // PowerNorm after its warm-up has a gradient that is not the derivative of its loss: its figures are those of the
 // gradient's own slope.
 Curvature measure_curvature(const CurvatureAt& at, const Batch& batch);
+// The same; nothing where `stop` became true on the way.
+std::optional<Curvature> measure_curvature(const CurvatureAt& at, const Batch& batch, std::function<bool()> stop);
 }
 
 }  // namespace normlab

@@ -1,6 +1,7 @@
 // The training loss of one batch as a function of all parameters, seen as one long vector.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ModelAt {
 
 enum class Mode { training, evaluation };
 
+// A measurement was broken off, as its caller asked.
+struct Stopped {};
+
 }  // namespace normlab
 
 namespace normlab::inline NORMLAB_REAL {
@@ -30,8 +34,8 @@ void set_weights(const ParameterStore& store, const std::vector<StoredTensor>& f
 class LossSurface {
  public:
   using Vector = std::vector<double>;
-  // `batch` must outlive it.
-  LossSurface(const ModelAt& at, const Batch& batch, Mode mode = Mode::training);
+  // `batch` must outlive it. Gradients throw Stopped once `stop` is true.
+  LossSurface(const ModelAt& at, const Batch& batch, Mode mode = Mode::training, std::function<bool()> stop = {});
 
   std::size_t size() const { return size_; }
   Vector parameters() const;
@@ -49,6 +53,7 @@ class LossSurface {
   Gpt model_;
   const Batch& batch_;
   Mode mode_;
+  std::function<bool()> stop_;
   std::size_t size_ = 0;
   Real scale_;  // 1 / targets
   std::vector<std::vector<Real>> buffers_;

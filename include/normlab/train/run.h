@@ -25,6 +25,7 @@ struct RunParts {
   const Gpt& model;
   const Optimizer& optimizer;
   LineWriter& metrics;
+  SignalFlag signal;
 };
 
 struct RunOptions {
