@@ -142,7 +142,11 @@ TEST_CASE("the memory told before a run is within a fifth of its peak") {
       {"model.d_model=16", "data.size=8000000"},
       {"model.d_model=16", words_file, "data.tokenizer=byte", "data.rot13=sample"},
       {"model.d_model=16", words_file, "data.tokenizer=bpe", "data.vocab_size=280"},
-      {"model.d_model=32", "model.n_layers=2", "log.curvature_every=1", "train.threads=2"}};
+      {"model.d_model=32", "model.n_layers=2", "log.curvature_every=1", "train.threads=2"},
+      // Many parts; an evaluation of more rows than training has; many small tensors.
+      {"model.d_model=64", "model.n_layers=2", "train.batch_size=4", "train.grad_accumulation=64"},
+      {"model.d_model=64", "train.batch_size=1", "model.context_length=512"},
+      {"model.d_model=8", "model.n_layers=200", "train.batch_size=1", "model.context_length=8"}};
   for (const std::vector<std::string>& words : settings) {
     const auto [told, peak] = memory_of(training(directory, words), directory.path("run"));
     CAPTURE(words, told, peak);

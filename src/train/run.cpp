@@ -8,6 +8,7 @@
 
 #include "normlab/base/files.h"
 #include "normlab/base/machine.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/parallel.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/observers.h"
@@ -62,6 +63,7 @@ bool is_stuck(const RunReport& report, const TrainingState& state, const DataFac
 }
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
+  return_freed_memory();  // of what has been read
   RunResult result;
   write_into(directory, [&] { result = train(options, logs, terminal); });
   return result;
