@@ -12,6 +12,7 @@
 #include "normlab/base/rng.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/checkpoint.h"
 #include "program.h"
 #include "temporary.h"
 
@@ -90,10 +91,46 @@ TEST_CASE("after five steps, twenty more meet fewer than 100 page faults") {
   CHECK(faults() - before < 100);
 }
 
+namespace {
+
+// In MB: what a run was told to take, and what it took at its peak.
+struct Memory {
+  double told, peak;
+};
+
+// Of a run with an evaluation; `run` is where it lies.
+Memory memory_of(const std::vector<std::string>& command, const std::string& run) {
+  const Finished done = run_program(command);
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  const std::string lead = "memory: about ";
+  const double told = std::stod(done.err.substr(done.err.find(lead) + lead.size()));
+  const std::string timing = read_file(run + "/timing.jsonl"), key = "\"peak_rss_mb\":";
+  return {told, std::stod(timing.substr(timing.rfind(key) + key.size()))};
+}
+
+std::vector<std::string> training(const TemporaryDirectory& directory, const std::vector<std::string>& words) {
+  write_file(directory.path("empty.yaml"), "seed: 1\n");
+  std::vector<std::string> command{"train",
+                                   directory.path("empty.yaml"),
+                                   "--force",
+                                   "--stop-at",
+                                   "2",
+                                   "data.size=200000",
+                                   "log.every=1",
+                                   "eval.every=1",
+                                   "eval.windows=16",
+                                   "log.sample_tokens=8",
+                                   "run.dir=" + directory.path("run")};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
+}
+
+}  // namespace
+
 TEST_CASE("the memory told before a run is within a fifth of its peak") {
   if (kChecked) return;
   const TemporaryDirectory directory;
-  write_file(directory.path("empty.yaml"), "seed: 1\n");
   write_file(directory.path("words.txt"), random_words(400000));
   const std::string words_file = "data.source=" + directory.path("words.txt");
   const std::vector<std::vector<std::string>> settings{
@@ -106,20 +143,41 @@ TEST_CASE("the memory told before a run is within a fifth of its peak") {
       {"model.d_model=16", "data.size=8000000"},
       {"model.d_model=16", words_file, "data.tokenizer=byte", "data.rot13=sample"},
       {"model.d_model=16", words_file, "data.tokenizer=bpe", "data.vocab_size=280"},
-      {"model.d_model=32", "model.n_layers=2", "log.curvature_every=1", "train.threads=2"}};
+      {"model.d_model=32", "model.n_layers=2", "log.curvature_every=1", "train.threads=2"},
+      // Many parts; an evaluation of more rows than training has; many small tensors.
+      {"model.d_model=64", "model.n_layers=2", "train.batch_size=4", "train.grad_accumulation=64"},
+      {"model.d_model=64", "train.batch_size=1", "model.context_length=512"},
+      {"model.d_model=8", "model.n_layers=200", "train.batch_size=1", "model.context_length=8"}};
   for (const std::vector<std::string>& words : settings) {
-    const std::string run = directory.path("run");
-    std::vector<std::string> command{"train", directory.path("empty.yaml"), "--force",     "--stop-at",
-                                     "2",     "data.size=200000",           "log.every=1", "run.dir=" + run};
-    command.insert(command.end(), words.begin(), words.end());
-    const Finished done = run_program(command);
-    INFO(done.err);
-    REQUIRE(done.code == 0);
-    const std::string lead = "memory: about ";
-    const double told = std::stod(done.err.substr(done.err.find(lead) + lead.size()));
-    const std::string timing = read_file(run + "/timing.jsonl"), key = "\"peak_rss_mb\":";
-    const double peak = std::stod(timing.substr(timing.rfind(key) + key.size()));
+    const auto [told, peak] = memory_of(training(directory, words), directory.path("run"));
     CAPTURE(words, told, peak);
     CHECK(std::fabs(told - peak) < 0.2 * peak);
   }
+}
+
+TEST_CASE("an update in 64 parts takes hardly more memory than one in a single part") {
+  if (kChecked) return;
+  const TemporaryDirectory directory;
+  const auto peak = [&](const char* parts) {
+    return memory_of(training(directory, {"model.d_model=64", "model.n_layers=2", "train.batch_size=4",
+                                          text("train.grad_accumulation=", parts)}),
+                     directory.path("run"))
+        .peak;
+  };
+  CHECK(peak("64") < 1.15 * peak("1"));
+}
+
+TEST_CASE("a resumed run lets its checkpoint go, and the memory told is within a fifth of its peak") {
+  if (kChecked) return;
+  const TemporaryDirectory directory;
+  const std::string run = directory.path("run");
+  memory_of(training(directory, {"model.d_model=256", "train.batch_size=4"}), run);
+  const auto [told, peak] = memory_of({"train", "--resume", run, "--stop-at", "3"}, run);
+  CAPTURE(told, peak);
+  CHECK(std::fabs(told - peak) < 0.2 * peak);
+  // Four bytes a parameter, twelve in the file: weights, gradients, two averages, and what they were before the update.
+  const double parameter_mb =
+      static_cast<double>(Checkpoint(run + "/checkpoints/step-000003.safetensors").model().store().parameter_count()) /
+      (1 << 20);
+  CHECK(peak < 12 + 26 * parameter_mb);
 }

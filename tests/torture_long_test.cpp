@@ -3,6 +3,7 @@
 #include <cmath>
 #include <thread>
 
+#include "normlab/base/utf8.h"
 #include "torture.h"
 
 using namespace normlab;
@@ -106,6 +107,9 @@ TEST_CASE("torture: the memory told before a run is within a fifth of its peak, 
     words_text += random.below(10) == 0 ? '\n' : ' ';
   }
   const std::string file = "data.source=" + shop.write("words.txt", words_text);
+  std::string characters_text;
+  for (char32_t c = 0x10000; c < 0x20000; ++c) append_utf8(characters_text, c);
+  const std::string characters = "data.source=" + shop.write("characters.txt", characters_text);
   shop.write("empty.yaml", "seed: 1\n");
   const std::vector<Strings> configurations{
       {"model.d_model=16", "model.n_layers=1", "model.context_length=16"},
@@ -127,12 +131,24 @@ TEST_CASE("torture: the memory told before a run is within a fifth of its peak, 
       {file, "data.tokenizer=bpe", "data.vocab_size=1000"},
       {file, "data.tokenizer=char", "data.rot13=batch", "model.d_model=32"},
       {"log.curvature_every=1"},
-      {"log.curvature_every=1", "model.d_model=64", "train.batch_size=32", "train.threads=2"}};
+      {"log.curvature_every=1", "model.d_model=64", "train.batch_size=32", "train.threads=2"},
+      {"train.batch_size=4", "model.d_model=64", "train.grad_accumulation=512"},
+      {"train.batch_size=1", "model.context_length=1024"},
+      {"train.batch_size=2", "model.context_length=1024", "model.placement=sandwich", "model.d_model=256",
+       "model.activation=swiglu", "model.position=rope", "model.n_layers=2"},
+      {characters, "train.batch_size=1", "model.d_model=64", "model.context_length=128", "model.tie_embeddings=false"},
+      {characters, "train.batch_size=2", "model.d_model=64", "model.context_length=128"},
+      {"data.size=2000", "data.validation=" + shop.path("words.txt")},
+      {"model.n_layers=200", "model.d_model=8"},
+      {"model.n_layers=1000", "model.d_model=8", "train.batch_size=1"},
+      {"data.size=3000000", "data.tokenizer=bpe", "data.vocab_size=600", "data.documents=lines", "model.d_model=16"},
+      {"train.grad_accumulation=20000", "train.batch_size=1", "model.d_model=8", "model.n_layers=1"}};
   double worst = 0;
   for (const Strings& words : configurations) {
-    const Finished done = run_program(joined({"train", shop.path("empty.yaml"), "--force", "--stop-at", "2",
-                                              "data.size=200000", "log.every=1", "run.dir=" + shop.path("run")},
-                                             words));
+    const Finished done =
+        run_program(joined({"train", shop.path("empty.yaml"), "--force", "--stop-at", "2", "data.size=200000",
+                            "log.every=1", "eval.every=1", "eval.windows=32", "run.dir=" + shop.path("run")},
+                           words));
     CAPTURE(words, done.err);
     REQUIRE(done.code == 0);
     const double told = told_mb(done), peak = timing_lines(shop).back().at("peak_rss_mb").real();

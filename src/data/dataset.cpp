@@ -107,8 +107,8 @@ class Pairs {
   Tokens second_;
 };
 
-// Pairs that are sorted at once, so that they take little beside the tokens; a single token may have more.
-std::size_t pairs_at_once(const Tokens& tokens) { return std::max(tokens.size() / 8, std::size_t{1} << 21); }
+// Of so many tokens: pairs that are sorted at once, so that they take little beside them; a single token may have more.
+std::size_t pairs_at_once(std::size_t tokens) { return std::max(tokens / 8, std::size_t{1} << 21); }
 
 // Mean of -ln p over `tokens` but the first, p(b | a) = (n_ab + kUnseen) / (n_a + V kUnseen) by the counts in `from`.
 double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
@@ -118,8 +118,10 @@ double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t voc
   std::vector<Index> counts(static_cast<std::size_t>(vocab));
   double sum = 0;
   for (std::size_t first = 0, last = 0; first < counts.size(); first = last) {
-    for (std::size_t pairs = 0; last < counts.size(); pairs += seen_by_first[last++])
-      if (last > first && pairs + seen_by_first[last] > pairs_at_once(from)) break;
+    for (std::size_t pairs = 0; last < counts.size(); ++last) {
+      pairs += seen_by_first[last] + wanted_by_first[last];
+      if (last > first && pairs > pairs_at_once(from.size() + tokens.size())) break;
+    }
     const Pairs seen(from, seen_by_first, first, last), wanted(tokens, wanted_by_first, first, last);
     for (std::size_t a = first; a < last; ++a) {
       for (const std::int32_t b : seen.after(a)) ++counts[static_cast<std::size_t>(b)];
@@ -236,8 +238,9 @@ Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokeniz
 double Dataset::peak_bytes(const Texts& texts) const {
   const double text_bytes = static_cast<double>(texts.first.size() + texts.second.size()) *
                             (config_.rot13 == Rot13::none ? 1 : 2);  // the turned one beside it
-  const double tokens = sizeof(std::int32_t) * static_cast<double>(train_.size() + validation_.size());
-  const double pairs = sizeof(std::int32_t) * static_cast<double>(std::min(train_.size(), pairs_at_once(train_)));
+  const std::size_t count = train_.size() + validation_.size();
+  const double tokens = sizeof(std::int32_t) * static_cast<double>(count);
+  const double pairs = sizeof(std::int32_t) * static_cast<double>(std::min(count, pairs_at_once(count)));
   const double nats = facts_.floor ? sizeof(double) * static_cast<double>(texts.validation().text.size()) : 0;
   return text_bytes +
          std::max(tokenizer_.pairs() ? tokenizer_.pairs()->training_bytes() : 0, tokens + std::max(pairs, nats));

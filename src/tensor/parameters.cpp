@@ -29,7 +29,11 @@ Index ParameterStore::parameter_count() const {
   return count;
 }
 void ParameterStore::clear_gradients() const {
-  for (const Named& parameter : parameters_) parameter.tensor.clear_grad();
+  for (const Named& parameter : parameters_) {
+    // Its memory is taken here, not in the backward: it stays, and would lie between what passes come and go with.
+    parameter.tensor.grad_sink();
+    parameter.tensor.clear_grad();
+  }
 }
 
 std::string Scope::path_of(std::string_view name) const { return path_.empty() ? text(name) : text(path_, '.', name); }

@@ -31,15 +31,21 @@ void BlockProbe::see(Site site, Index block, const Tensor& x, Mask mask) {
   seen.cosines += all - rows;
   seen.pairs += rows * (rows - 1);
   x.retain_grad();
-  seen.block_outputs.push_back(x);
+  seen.block_output = x;
+}
+
+void BlockProbe::end_part() {
+  for (Seen& seen : seen_) {
+    if (seen.block_output) seen.grad_squares += kernels::squared_norm(seen.block_output.grad());
+    seen.block_output = {};
+  }
 }
 
 std::vector<BlockFigures> BlockProbe::take() {
+  end_part();
   std::vector<BlockFigures> figures;
   for (Seen& seen : seen_) {
-    double grad_squares = 0;
-    for (const Tensor& output : seen.block_outputs) grad_squares += kernels::squared_norm(output.grad());
-    figures.push_back({seen.residual.root(), MeanSquare{grad_squares, seen.residual.count}.root(),
+    figures.push_back({seen.residual.root(), MeanSquare{seen.grad_squares, seen.residual.count}.root(),
                        seen.attn_output.root(), seen.mlp_output.root(),
                        seen.pairs > 0 ? seen.cosines / seen.pairs : 0});
     seen = {};

@@ -20,6 +20,8 @@ class BlockProbe : public Probe {
  public:
   explicit BlockProbe(Index blocks) : seen_(static_cast<std::size_t>(blocks)) {}
   void see(Site site, Index block, const Tensor& x, Mask mask) override;
+  // After the backward of a micro-batch, where more follow: adds up its gradients, and lets its tensors go.
+  void end_part();
   // What has been seen, to be asked for after the backward; begins anew.
   std::vector<BlockFigures> take();
 
@@ -30,8 +32,9 @@ class BlockProbe : public Probe {
   };
   struct Seen {
     MeanSquare attn_output, mlp_output, residual;
+    double grad_squares = 0;
     double cosines = 0, pairs = 0;
-    std::vector<Tensor> block_outputs;  // one a micro-batch; their gradients come with the backward
+    Tensor block_output;  // of the micro-batch at hand; its gradient comes with the backward
   };
   std::vector<Seen> seen_;
 };

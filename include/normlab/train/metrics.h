@@ -37,6 +37,7 @@ class LayersLog : public Observer {
  public:
   LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages, bool clips);
   Probe* probe(std::int64_t step) override;
+  void on_part(const ParameterStore&, std::int64_t, std::int64_t) override { probe_.end_part(); }
   void on_statistics(std::int64_t, const StatisticsReport& report) override { statistics_ = report; }
   void on_gradients(std::int64_t step, const ParameterStore& store) override;
   void on_step_end(const StepReport& step, const EvalReport*, RunControl&) override;
