@@ -12,6 +12,7 @@
 #include "normlab/base/rng.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/checkpoint.h"
 #include "program.h"
 #include "temporary.h"
 
@@ -164,4 +165,19 @@ TEST_CASE("an update in 64 parts takes hardly more memory than one in a single p
         .peak;
   };
   CHECK(peak("64") < 1.15 * peak("1"));
+}
+
+TEST_CASE("a resumed run lets its checkpoint go, and the memory told is within a fifth of its peak") {
+  if (kChecked) return;
+  const TemporaryDirectory directory;
+  const std::string run = directory.path("run");
+  memory_of(training(directory, {"model.d_model=256", "train.batch_size=4"}), run);
+  const auto [told, peak] = memory_of({"train", "--resume", run, "--stop-at", "3"}, run);
+  CAPTURE(told, peak);
+  CHECK(std::fabs(told - peak) < 0.2 * peak);
+  // Twelve bytes a parameter in the file, and as many in weights and averages while these are filled from it.
+  const double parameter_mb =
+      static_cast<double>(Checkpoint(run + "/checkpoints/step-000003.safetensors").model().store().parameter_count()) /
+      (1 << 20);
+  CHECK(peak < 12 + 26 * parameter_mb);
 }

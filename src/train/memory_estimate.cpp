@@ -81,7 +81,8 @@ double bytes_by_tensor(const RunConfig& config, const ParameterStore& store) {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& gpt) {
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& gpt,
+                               double checkpoint_bytes) {
   const ModelConfig& model = config.model;
   const double parameter_count = static_cast<double>(gpt.store().parameter_count());
   const double vocab_size = static_cast<double>(gpt.vocab_size());
@@ -105,6 +106,8 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, c
   bytes.tokens =
       sizeof(std::int32_t) * static_cast<double>(data.train_tokens + data.validation_tokens) + bytes_of_batches(config);
   bytes.reading = data.peak_bytes;
+  if (checkpoint_bytes > 0)
+    bytes.reading = checkpoint_bytes + std::max(bytes.reading, bytes.tokens + real * parameter_count + bytes.optimizer);
   bytes.program = 9.5 * kMega + bytes_by_tensor(config, gpt.store());
   return bytes;
 }

@@ -248,36 +248,36 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   RunConfig config = config_of_run(directory);
   const RunConfig as_written = config;
   config::apply_overrides(config, overrides);
-  const Checkpoint checkpoint = last_checkpoint(directory);
-  refuse_other_settings(checkpoint, as_written, config_path);
-  refuse_other_settings(checkpoint, config, "--resume");
-  check<ConfigError>(checkpoint.state().step <= config.train.steps, "--resume: ", checkpoint.path(), " is at step ",
-                     checkpoint.state().step, ", beyond train.steps = ", config.train.steps,
-                     "; give a larger train.steps");
-  check<UserError>(options.stop_at.value_or(checkpoint.state().step) >= checkpoint.state().step, "--stop-at ",
-                   options.stop_at.value_or(0), ": ", checkpoint.path(), " is at step ", checkpoint.state().step,
-                   " already; give a later step");
+  std::optional<Checkpoint> checkpoint = last_checkpoint(directory);
+  const std::string path = checkpoint->path();
+  const TrainingState state = checkpoint->state();
+  refuse_other_settings(*checkpoint, as_written, config_path);
+  refuse_other_settings(*checkpoint, config, "--resume");
+  check<ConfigError>(state.step <= config.train.steps, "--resume: ", path, " is at step ", state.step,
+                     ", beyond train.steps = ", config.train.steps, "; give a larger train.steps");
+  check<UserError>(options.stop_at.value_or(state.step) >= state.step, "--stop-at ", options.stop_at.value_or(0), ": ",
+                   path, " is at step ", state.step, " already; give a later step");
   config.run.dir = directory;  // it may have been moved since
   const Team team = assemble_team(config.train, terminal);
   const Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
-                                     checkpoint.tokenizer());
-  if (data.facts().hash != checkpoint.data_hash())
+                                     checkpoint->tokenizer());
+  if (data.facts().hash != checkpoint->data_hash())
     terminal.line(text("warning: the data is not what the run began with (hash ", data.facts().hash, ", was ",
-                       checkpoint.data_hash(), "); the resumed run will not equal an unbroken one"));
-  warn_of_other_schedule(checkpoint, config, terminal);
-  const Gpt model = checkpoint.model();
+                       checkpoint->data_hash(), "); the resumed run will not equal an unbroken one"));
+  warn_of_other_schedule(*checkpoint, config, terminal);
+  const Gpt model = checkpoint->model();
   Optimizer optimizer(config.optimizer, model.store());
-  checkpoint.restore(optimizer);
+  checkpoint->restore(optimizer);
+  checkpoint.reset();  // its bytes would stay in memory for the whole run
 
   const SignalFlag signal = options.watch_signals();
-  cut_log(text(directory, "/metrics.jsonl"), checkpoint.state(), terminal);
+  cut_log(text(directory, "/metrics.jsonl"), state, terminal);
   const std::string timing = text(directory, "/timing.jsonl");
-  if (std::filesystem::exists(timing))
-    truncate_file(timing, kept_lines(read_file(timing), checkpoint.state().step, timing).bytes);
-  terminal.line(text("going on from ", checkpoint.path()));
-  terminal.line(start_report(config, data.facts(), model, team));
-  return Run{config, directory, team, data, model, optimizer, checkpoint.state(), signal}.go(
-      options, LineWriter::Start::append, terminal);
+  if (std::filesystem::exists(timing)) truncate_file(timing, kept_lines(read_file(timing), state.step, timing).bytes);
+  terminal.line(text("going on from ", path));
+  terminal.line(start_report(config, data.facts(), model, team, static_cast<double>(std::filesystem::file_size(path))));
+  return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::append,
+                                                                                terminal);
 }
 
 }  // namespace normlab

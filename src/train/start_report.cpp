@@ -107,7 +107,8 @@ std::string equation_of(const ModelConfig& model) {
   __builtin_unreachable();
 }
 
-std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team) {
+std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team,
+                         double checkpoint_bytes) {
   const ModelConfig& m = config.model;
   std::string out =
       text("data: ", config.data.source, ", ", data.train_tokens, " tokens to train on, ", data.validation_tokens,
@@ -120,8 +121,8 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
   out += parts_line(config);
-  out +=
-      text("\nmemory: about ", fixed(estimate_memory(config, data, model).total() / (1 << 20), 0), " MB at the peak");
+  const double bytes = estimate_memory(config, data, model, checkpoint_bytes).total();
+  out += text("\nmemory: about ", fixed(bytes / (1 << 20), 0), " MB at the peak");
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
   out += warnings_of(config, data, !model.store().buffers().empty());
   if (config.run.dir) out += text("\nrun directory: ", *config.run.dir);

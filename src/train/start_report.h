@@ -12,8 +12,10 @@
 
 namespace normlab {
 
-// Data, model, threads, what is decayed, and warnings about implausible settings.
-std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team);
+// Data, model, threads, what is decayed, and warnings about implausible settings; checkpoint_bytes: see
+// estimate_memory.
+std::string start_report(const RunConfig& config, const DataFacts& data, const Gpt& model, const Team& team,
+                         double checkpoint_bytes = 0);
 
 // `program` is what its commands begin with.
 std::string summary_of(const RunReport& report, const std::string& directory, const std::string& program,

@@ -19,7 +19,7 @@ struct MemoryEstimate {
   double tokens = 0;       // of the data, and of an update's batches
   double curvature = 0;    // of log.curvature_every, likewise
   double program = 0;      // code, buffers, and names
-  double reading = 0;      // text and what it becomes tokens with, before all others but the program
+  double reading = 0;      // text and what it becomes tokens with, or a checkpoint, before all others but the program
 
   double total() const {
     const double training = parameters + optimizer + tokens + std::max({activations + backward, evaluation, curvature});
@@ -27,7 +27,8 @@ struct MemoryEstimate {
   }
 };
 
-// `config` must be resolved.
-MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& model);
+// `config` must be resolved. `checkpoint_bytes`: of the file that a run goes on from.
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& model,
+                               double checkpoint_bytes = 0);
 
 }  // namespace normlab
