@@ -175,7 +175,7 @@ TEST_CASE("a resumed run lets its checkpoint go, and the memory told is within a
   const auto [told, peak] = memory_of({"train", "--resume", run, "--stop-at", "3"}, run);
   CAPTURE(told, peak);
   CHECK(std::fabs(told - peak) < 0.2 * peak);
-  // Four bytes a parameter, twelve in the file: weights, gradients, two averages, and what they were before the update.
+  // Twelve bytes a parameter in the file, and as many in weights and averages while these are filled from it.
   const double parameter_mb =
       static_cast<double>(Checkpoint(run + "/checkpoints/step-000003.safetensors").model().store().parameter_count()) /
       (1 << 20);
