@@ -121,3 +121,22 @@ TEST_CASE("a run measures curvature and gradient noise where it is asked to, and
   CHECK(
       parse_json(lines_of_kind(shop.metrics("batch"), "layers").at(1), "layers").at("gradient_noise_scale").is_null());
 }
+
+TEST_CASE("cli: check and inspect look at the weights that model.from names") {
+  const Workshop shop;
+  REQUIRE(shop.train("run", {"model.norm=batch", "optimizer.lr=0.1", "schedule.warmup_steps=0"}).code == 0);
+  const std::string config = shop.path("tiny.yaml"), from = "model.from=" + shop.path("run");
+  const auto change = [](const Strings& words) {
+    const Finished done = run_program(joined({"check", "--json"}, words));
+    CAPTURE(done.err);
+    return parse_json(done.out, "check").at("later_token").at("training").at("largest_change").real();
+  };
+  const double trained = change({shop.path("run")});
+  CHECK(change({config, "model.norm=batch", from}) == trained);
+  CHECK(change({config, "model.norm=batch"}) != trained);
+  const auto loss = [](const Strings& words) {
+    const Json document = parse_json(run_program(joined({"inspect", "--curvature", "--json"}, words)).out, "inspect");
+    return document.at("curvature").at("loss").real();
+  };
+  CHECK(loss({config, "model.norm=batch", from}) == loss({shop.path("run")}));
+}

@@ -32,7 +32,7 @@ std::string Subject::description() const {
 
 ModelAt Subject::at() const {
   ModelAt at{config.model, model.vocab_size(), static_cast<std::uint64_t>(config.seed), {}};
-  if (!checkpoint) return at;
+  if (!checkpoint && !config.model.from) return at;
   at.weights = stored_tensors(model.store().parameters());
   for (StoredTensor& buffer : stored_tensors(model.store().buffers())) at.weights.push_back(std::move(buffer));
   return at;

@@ -21,7 +21,7 @@ struct Subject {
 
   std::string description() const;
   std::int64_t updates() const { return checkpoint ? checkpoint->state().step : 0; }
-  // The model's settings and, of a checkpoint, its tensors, which this subject owns.
+  // The model's settings and, of a checkpoint or with model.from, its tensors, which this subject owns.
   ModelAt at() const;
 };
 
