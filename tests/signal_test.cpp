@@ -127,6 +127,17 @@ TEST_CASE("a signal in a curvature measurement ends the run before the next step
     CHECK(!holds(shop.metrics("run"), "{\"step\":3,\"kind\":\"curvature\""));
   }
   resumed(shop.path("run"), curvature_log);
+  flag = 0;
+  RunOptions options;
+  options.watch_signals = [] { return &flag; };
+  options.watch = [](const RunParts& parts) { return std::make_unique<SignalledCurvature>(parts, 0); };
+  Terminal quiet(-1, false);
+  RunConfig fresh = load_run_config(shop.path("tiny.yaml"), {"log.curvature_every=3"}).config;
+  fresh.run.dir = shop.path("fresh");
+  const RunResult nothing = start_run(fresh, "fresh", options, quiet);
+  CHECK(nothing.report.step == 0);
+  CHECK_THAT(nothing.summary, ContainsSubstring("nothing was trained yet; next: "));
+  CHECK(checkpoint_steps(shop.path("fresh/checkpoints")).empty());
   std::filesystem::remove(shop.path("run/checkpoints/step-000003.safetensors"));  // of the interruption
   check_equal_runs(shop, "run", "whole");
 }

@@ -143,7 +143,8 @@ std::string Checkpointer::note(const EvalReport& evaluation) {
 
 // The state before a step that was not or could not be done is worth having, if no checkpoint has it yet.
 void Checkpointer::on_run_end(const RunReport& report) {
-  const bool between_steps = report.outcome == Outcome::nonfinite || report.outcome == Outcome::interrupted;
+  const bool between_steps =
+      report.outcome == Outcome::nonfinite || (report.outcome == Outcome::interrupted && report.step > 0);
   if (between_steps && std::ranges::count(checkpoint_steps(directory_), report.step) == 0) save_step(report.step);
   remove_old();  // a run killed between saving and removing may have left one too many
 }

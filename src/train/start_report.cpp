@@ -153,6 +153,9 @@ std::string summary_of(const RunReport& report, const std::string& directory, co
   out += text("\nrun: ", directory);
   if (report.outcome == Outcome::nonfinite || report.outcome == Outcome::diverged)
     return out + text("\nnext: a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0\n");
+  if (report.outcome == Outcome::interrupted && report.step == 0)
+    return out + text("\nnothing was trained yet; next: ", program, " train ", directory,
+                      "/config.yaml run.dir=", directory, " --force\n");
   if (report.outcome == Outcome::interrupted)
     return out + text("\nnext: ", program, " train --resume ", directory, '\n');
   return out +
