@@ -23,7 +23,7 @@ std::vector<svg::Picture> map_pictures(const Sweep& sweep, const SweepResult& re
         low = std::min(low, value);
         high = std::max(high, value);
       }
-    maps.push_back({.title = title_of(view.title, view.where, {view.x, view.y}, result),
+    maps.push_back({.title = title_of(view, result),
                     .x_label = view.x,
                     .y_label = view.y,
                     .value_label = view.value,
@@ -43,9 +43,7 @@ std::vector<svg::Picture> map_pictures(const Sweep& sweep, const SweepResult& re
 }
 
 svg::Picture curve_picture(const CurveView& view, const SweepResult& result) {
-  std::vector<std::string> told = view.by;
-  told.push_back(view.x);
-  svg::Chart chart{title_of(view.title, view.where, told, result), {view.x, view.log_x}, {view.value, view.log_y}, {}};
+  svg::Chart chart{title_of(view, result), {view.x, view.log_x}, {view.value, view.log_y}, {}};
   const std::vector<CurveLine> lines = lines_of(view, result);
   for (std::size_t nth = 0; nth < lines.size(); ++nth) {
     const auto& [name, x, y] = lines[nth];

@@ -205,8 +205,7 @@ std::string view_text(const MapView& view, const SweepResult& result) {
       rows.back().push_back(std::isfinite(cells.values[row][i]) ? significant(cells.values[row][i], 3)
                                                                 : cells.missing[row][i]);
   }
-  return text("\n", title_of(view.title, view.where, {view.x, view.y}, result), " (", view.value, "), across: ", view.x,
-              '\n', aligned(rows));
+  return text("\n", title_of(view, result), " (", view.value, "), across: ", view.x, '\n', aligned(rows));
 }
 
 std::string view_text(const CurveView& view, const SweepResult& result, int columns) {
@@ -219,11 +218,7 @@ std::string view_text(const CurveView& view, const SweepResult& result, int colu
     lines.push_back(std::move(line));
   }
   const std::string chart = chart_text(lines, columns, {view.x, view.log_x}, view.log_y);
-  std::vector<std::string> told = view.by;
-  told.push_back(view.x);
-  return chart.empty()
-             ? ""
-             : text("\n", title_of(view.title, view.where, told, result), " (", view.value, ")\n", names, chart);
+  return chart.empty() ? "" : text("\n", title_of(view, result), " (", view.value, ")\n", names, chart);
 }
 
 }  // namespace

@@ -107,6 +107,21 @@ std::vector<std::pair<std::string, Conditions>> settings_by(const CurveView& vie
   return out;
 }
 
+std::string titled(const std::string& title, const Conditions& where, const std::vector<std::string>& shown_keys,
+                   const SweepResult& result) {
+  const Measured* first = nullptr;
+  std::vector<std::string> hidden;
+  for (const Measured& point : result.points) {
+    if (!meets(point.settings, where)) continue;
+    if (first == nullptr) first = &point;
+    for (const auto& [key, value] : point.settings)
+      if (key != "seed" && value != first->settings.at(key) && std::ranges::find(shown_keys, key) == shown_keys.end() &&
+          std::ranges::find(hidden, key) == hidden.end())
+        hidden.push_back(key);
+  }
+  return title + (hidden.empty() ? "" : text(", mean over ", join(hidden, ", ")));
+}
+
 }  // namespace
 
 Arms::Arms(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
@@ -134,19 +149,14 @@ bool Arms::have_curves() const {
   return std::ranges::any_of(runs, [](const RunFiles& run) { return run.kind("eval").size() > 1; });
 }
 
-std::string title_of(const std::string& title, const Conditions& where, const std::vector<std::string>& shown_keys,
-                     const SweepResult& result) {
-  const Measured* first = nullptr;
-  std::vector<std::string> hidden;
-  for (const Measured& point : result.points) {
-    if (!meets(point.settings, where)) continue;
-    if (first == nullptr) first = &point;
-    for (const auto& [key, value] : point.settings)
-      if (key != "seed" && value != first->settings.at(key) && std::ranges::find(shown_keys, key) == shown_keys.end() &&
-          std::ranges::find(hidden, key) == hidden.end())
-        hidden.push_back(key);
-  }
-  return title + (hidden.empty() ? "" : text(", mean over ", join(hidden, ", ")));
+std::string title_of(const MapView& view, const SweepResult& result) {
+  return titled(view.title, view.where, {view.x, view.y}, result);
+}
+
+std::string title_of(const CurveView& view, const SweepResult& result) {
+  std::vector<std::string> shown_keys = view.by;
+  shown_keys.push_back(view.x);
+  return titled(view.title, view.where, shown_keys, result);
 }
 
 MapCells cells_of(const MapView& view, const SweepResult& result) {

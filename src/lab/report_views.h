@@ -19,9 +19,9 @@ struct Arms {
   bool have_curves() const;  // not all of them a single point
 };
 
-// The title of a view, and what it does not tell apart: the keys beside `shown_keys` in which its points differ.
-std::string title_of(const std::string& title, const Conditions& where, const std::vector<std::string>& shown_keys,
-                     const SweepResult& result);
+// The title of a view, and what it does not tell apart: the keys beside its own in which its points differ.
+std::string title_of(const MapView& view, const SweepResult& result);
+std::string title_of(const CurveView& view, const SweepResult& result);
 
 // The value of a map at each setting of its two keys: the mean over the seeds that have one.
 struct MapCells {

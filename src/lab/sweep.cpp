@@ -310,10 +310,6 @@ bool run_before(const Sweep& sweep, const SweepOptions& options, Terminal& termi
   return Runner(first, there, terminal).run();
 }
 
-}  // namespace
-
-namespace {
-
 SweepResult run_in_directory(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
   const Clock::time_point start = Clock::now();
   refuse_other_sweep(sweep, options.directory);

@@ -8,7 +8,8 @@
 
 namespace normlab {
 
-// Into a directory, which is made where it is missing: UserError, with nothing written, where one of the files exists.
+// Both write into a directory, which is made where it is missing: UserError, with nothing written, where one of the
+// files exists.
 
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as transformers' from_pretrained reads
 // them: norm layer, placement pre, position learned and no gate as GPT-2; norm rms, placement pre, position rope,
