@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "normlab/base/check.h"
+
 namespace normlab {
 namespace {
 

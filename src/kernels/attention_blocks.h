@@ -33,9 +33,9 @@ void with_head_dim(Index head_dim, const F& f) {
 inline Index whole_vectors(Index count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
 // A thread's memory for one call at a time, kept from call to call; contents are whatever was there.
-class Scratch {
+class ThreadScratch {
  public:
-  explicit Scratch(Index numbers) {
+  explicit ThreadScratch(Index numbers) {
     const auto vectors = static_cast<std::size_t>(whole_vectors(numbers) / kLanes);
     if (memory().size() < vectors) memory().resize(vectors);
     at_ = memory().data()->lanes;
