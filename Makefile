@@ -1,6 +1,6 @@
 # The short way to everything; CMake does the work. `make help` lists the targets.
 BUILD ?= build
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Options for CMake, such as -DNORMLAB_OPENMP=OFF; the build directory remembers them. CXX=clang++ chooses the compiler.
 CMAKE_FLAGS ?=
 SEED ?= $(shell date +%s)
@@ -15,7 +15,8 @@ configure = if [ "$$(cat $(BUILD)/compiler 2>/dev/null)" != "$(compiler)" ]; the
             mkdir -p $(BUILD) && echo "$(compiler)" > $(BUILD)/compiler && \
             $(if $(compiler),CXX="$(compiler)") cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
 compile = cmake --build $(BUILD) -j $(JOBS)
-need = command -v $(1) >/dev/null || { echo "$(1) is missing; install it (Debian: apt-get install $(1))" >&2; exit 2; }
+need_package = command -v $(1) >/dev/null || { echo "$(1) is missing; install it (Debian: apt-get install $(2))" >&2; exit 2; }
+need = $(call need_package,$(1),$(1))
 
 program:  ## the program, build/normlab
 	@$(configure)
@@ -38,9 +39,10 @@ tests:
 	@$(configure) -DNORMLAB_TESTS=ON
 	@$(compile)
 
-test: tests  ## every test but the long ones; installs Catch2 where it is missing
+test: tests  ## every test but the long ones; installs Catch2 where it is missing. TESTS=... chooses, as Catch2 does
 	@tests/layers_test.sh
-	@$(BUILD)/tests/normlab_tests
+	@tests/definitions_test.sh
+	@$(BUILD)/tests/normlab_tests $(TESTS)
 
 torture: tests  ## the long tests, about a minute: kills, full disks, damage, 20,000 steps; SEED=N for the same kills again
 	@start=$$(date +%s); echo "torture: SEED=$(SEED)"; SEED=$(SEED) $(BUILD)/tests/normlab_tests "[.torture]"; \
@@ -66,12 +68,15 @@ check:  ## clang-format and clang-tidy, which change nothing here
 	@cmake -S . -B build-check -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=OFF  # clang-tidy reads each file alone
 	@echo $(filter src/%.cpp,$(sources)) | xargs -n 4 -P $(JOBS) clang-tidy -p build-check --quiet
 
-layers:  ## fails when an include goes against the layers
+layers:  ## fails when an include goes against the layers, or two files define one name
 	@tests/layers.sh
+	@tests/definitions.sh
 
-sanitize:  ## the tests under the address and undefined-behaviour sanitizers
+sanitize:  ## the tests under the address and undefined-behaviour sanitizers: all at -O1, at -O0 those that aren't [slow]
 	@$(MAKE) --no-print-directory test BUILD=build-sanitize CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS='-O1 -Wno-maybe-uninitialized' -DNORMLAB_SANITIZE=address,undefined $(CMAKE_FLAGS)"
+	@$(MAKE) --no-print-directory test BUILD=build-sanitize-O0 TESTS="'$(quick)'" CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
+	  -DNORMLAB_SANITIZE=address,undefined $(CMAKE_FLAGS)"
 
 # Blocks of memory are the system's own there, as under the address sanitizer: each one's ends are seen.
 checked = -DNORMLAB_CHECKED_MEMORY
@@ -99,6 +104,35 @@ valgrind:  ## the smallest training run under valgrind, which does not know AVX-
 	    checkpoint.every=2 train.threads=$$threads run.dir=build-valgrind/run --force >build-valgrind/log 2>&1 \
 	    || { cat build-valgrind/log; exit 1; }; \
 	  echo "valgrind: $$threads thread(s): clean"; \
+	done
+
+# What finishes in reasonable time without optimisation, where the kernels' loops are some 30 times slower.
+quick = ~[slow]
+
+debug:  ## the quick tests at -O0, each source compiled alone and char unsigned, as it is on ARM
+	@$(MAKE) --no-print-directory test BUILD=build-debug TESTS="'$(quick)'" CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
+	  -DCMAKE_UNITY_BUILD=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_FLAGS=-funsigned-char $(CMAKE_FLAGS)"
+
+libcxx_compiler = $(firstword $(foreach name,clang++-19 clang++,$(if $(shell command -v $(name)),$(name))) clang++)
+libcxx:  ## the tests, built by clang++ with libc++, as on macOS
+	@echo '#include <vector>' | $(libcxx_compiler) -stdlib=libc++ -x c++ -fsyntax-only - 2>/dev/null || \
+	  { echo "clang++ with libc++ is missing; install it (Debian: apt-get install clang-19 libc++-19-dev libc++abi-19-dev)" \
+	    >&2; exit 2; }
+	@$(MAKE) --no-print-directory test BUILD=build-libcxx CXX=$(libcxx_compiler) CMAKE_FLAGS="-DCMAKE_CXX_FLAGS=-stdlib=libc++ \
+	  -DNORMLAB_OPENMP=OFF $(CMAKE_FLAGS)"
+
+cross:  ## built for aarch64 and run by qemu: references, and the same bytes at 1 and 2 threads
+	@$(call need_package,aarch64-linux-gnu-g++,g++-aarch64-linux-gnu)
+	@$(call need_package,qemu-aarch64-static,qemu-user-static)
+	@$(MAKE) --no-print-directory program BUILD=build-cross CXX=aarch64-linux-gnu-g++ CMAKE_FLAGS="-DCMAKE_SYSTEM_NAME=Linux \
+	  -DCMAKE_SYSTEM_PROCESSOR=aarch64 $(CMAKE_FLAGS)"
+	@tests/machine_test.sh build-cross qemu-aarch64-static -L /usr/aarch64-linux-gnu
+
+levels:  ## the same for x86-64, x86-64-v2 and x86-64-v3
+	@for level in x86-64 x86-64-v2 x86-64-v3; do \
+	  $(MAKE) --no-print-directory program BUILD=build-$$level \
+	    CMAKE_FLAGS="-DNORMLAB_NATIVE=OFF -DCMAKE_CXX_FLAGS=-march=$$level $(CMAKE_FLAGS)" && \
+	  tests/machine_test.sh build-$$level || exit 1; \
 	done
 
 clang:  ## the tests, built by clang++
@@ -129,10 +163,10 @@ readme: program  ## the table of settings in README.md, made anew
 	@cp $(BUILD)/README.md README.md
 
 clean:  ## removes what was built
-	rm -rf $(BUILD) build-sanitize build-tsan build-valgrind build-clang build-check build-fuzz
+	rm -rf $(BUILD) build-sanitize build-sanitize-O0 build-debug build-libcxx build-cross build-x86-64* build-tsan build-valgrind build-clang build-check build-fuzz
 
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: program train reproduce report-check tests test torture bench bench-torch interop format check layers sanitize tsan \
-  valgrind clang fuzz fuzz-targets suites readme clean help
+  valgrind debug libcxx cross levels clang fuzz fuzz-targets suites readme clean help

@@ -1,6 +1,9 @@
 // Numbers as text and the random streams.
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "catch.h"
@@ -55,4 +58,37 @@ TEST_CASE("draws below n are even") {
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
   for (const int count : counts) CHECK(std::abs(count - 10000) < 500);  // five deviations of 93
+}
+
+TEST_CASE("decimal text is read as the nearest double, ties to even") {
+  // Bits by hand: 2^53 + 1 and 2^53 + 3 lie halfway between two doubles; 2^-1075 between 0 and the least one.
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("9007199254740993")) == 0x4340000000000000);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("9007199254740995")) == 0x4340000000000002);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("9007199254740993.00000000000000000000000000001")) ==
+        0x4340000000000001);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("9007199254740993" + std::string(900, '0') + "1e-901")) ==
+        0x4340000000000001);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("4.9406564584124654e-324")) == 1);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("2.2250738585072011e-308")) == 0x000FFFFFFFFFFFFF);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("2.2250738585072014e-308")) == 0x0010000000000000);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("1.7976931348623157e308")) == 0x7FEFFFFFFFFFFFFF);
+  CHECK(std::bit_cast<std::uint64_t>(*parse_double("-0")) == 0x8000000000000000);
+  CHECK(*parse_double("0e999999999999999999999") == 0);
+  CHECK(*parse_double("." + std::string(400, '0') + "1e401") == 1);
+  CHECK(std::isinf(*parse_double("-inf")));
+  for (const char* out_of_range : {"1.7976931348623159e308", "1e400", "1e-400", "2e-324", "1e99999999999999999999"})
+    CHECK_FALSE(parse_double(out_of_range));
+  for (const char* none : {"", ".", "-", "e5", "1e", "1e+", "+1", " 1", "1 ", "1.2.3", "0x10", "1,5"})
+    CHECK_FALSE(parse_double(none));
+}
+
+TEST_CASE("every double is read back from its text, and from 17 digits") {
+  const Random random(7, "decimal");
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    const auto value = std::bit_cast<double>(random.bits(i));
+    if (!std::isfinite(value) || value == 0) continue;
+    INFO(number(value));
+    REQUIRE(std::bit_cast<std::uint64_t>(*parse_double(number(value))) == random.bits(i));
+    REQUIRE(std::bit_cast<std::uint64_t>(*parse_double(significant(value, 17))) == random.bits(i));
+  }
 }

@@ -19,14 +19,6 @@ std::string by_to_chars(T value, Format... format) {
   return std::string(buffer, end);
 }
 
-template <class T>
-std::optional<T> by_from_chars(std::string_view s) {
-  T value{};
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
-  if (error != std::errc{} || end != s.data() + s.size()) return std::nullopt;
-  return value;
-}
-
 // By its bits: a comparison may count it as 0.
 bool is_subnormal(double value) {
   constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52, kFraction = (std::uint64_t{1} << 52) - 1;
@@ -71,8 +63,12 @@ std::string significant(double value, int digits) {
   return std::isnan(value) ? "nan" : by_to_chars(value, std::chars_format::general, digits);
 }
 
-std::optional<double> parse_double(std::string_view s) { return by_from_chars<double>(s); }
-std::optional<std::int64_t> parse_int(std::string_view s) { return by_from_chars<std::int64_t>(s); }
+std::optional<std::int64_t> parse_int(std::string_view s) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+  if (error != std::errc{} || end != s.data() + s.size()) return std::nullopt;
+  return value;
+}
 
 std::string_view trimmed(std::string_view s) {
   constexpr std::string_view kBlank = " \t\n";

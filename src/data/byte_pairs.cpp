@@ -17,7 +17,7 @@ enum class Class : std::uint8_t { newline, space, letter, digit, mark };
 Class class_of(char c) {
   if (c == '\n') return Class::newline;
   if (c == ' ' || (c >= '\t' && c <= '\r')) return Class::space;
-  if (c < 0 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return Class::letter;
+  if (static_cast<unsigned char>(c) >= 128 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return Class::letter;
   return c >= '0' && c <= '9' ? Class::digit : Class::mark;
 }
 

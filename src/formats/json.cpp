@@ -167,7 +167,7 @@ class JsonWriter {
     if (const std::size_t named = kNamed.find(c); named != std::string_view::npos) {
       out += '\\';
       out += kLetters[named];
-    } else if (c >= 0 && c < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20) {
       out += "\\u00";
       const auto code = static_cast<unsigned char>(c);
       out += kHex[code / 16];

@@ -36,7 +36,7 @@ struct Workspace {
 };
 
 Workspace& workspace() {
-  static thread_local const auto buffers = std::make_unique_for_overwrite<Workspace>();
+  static thread_local const std::unique_ptr<Workspace> buffers(new Workspace);  // uninitialised
   return *buffers;
 }
 

@@ -32,12 +32,12 @@ Index panel_width(Index lines) {
 [[gnu::always_inline]] inline void pack_square(const Real* from, Index across, Real* to, Index width) {
   const Four a = load_four(from), b = load_four(from + across), c = load_four(from + 2 * across),
              d = load_four(from + 3 * across);
-  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  store_four(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
-  store_four(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
-  store_four(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
-  store_four(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+  const Four ab_low = lanes_of<0, 4, 1, 5>(a, b), ab_high = lanes_of<2, 6, 3, 7>(a, b);
+  const Four cd_low = lanes_of<0, 4, 1, 5>(c, d), cd_high = lanes_of<2, 6, 3, 7>(c, d);
+  store_four(to, lanes_of<0, 1, 4, 5>(ab_low, cd_low));
+  store_four(to + width, lanes_of<2, 3, 6, 7>(ab_low, cd_low));
+  store_four(to + 2 * width, lanes_of<0, 1, 4, 5>(ab_high, cd_high));
+  store_four(to + 3 * width, lanes_of<2, 3, 6, 7>(ab_high, cd_high));
 }
 
 // One panel of such lines.

@@ -17,7 +17,8 @@ std::string number(std::int64_t value);
 std::string fixed(double value, int digits);        // always so many digits after the point
 std::string significant(double value, int digits);  // at most so many digits that count: 0.0123, 1.5e+06
 
-// The whole of `s` as a number, or nothing. Decimal point '.', no leading '+', no white space.
+// The whole of `s` as a number, the nearest there is; nothing where it is none, or out of range. Decimal point '.', no
+// leading '+', no white space; `inf` and `nan` are doubles.
 std::optional<double> parse_double(std::string_view s);
 std::optional<std::int64_t> parse_int(std::string_view s);
 

@@ -111,6 +111,17 @@ inline Real max(Lanes v) {
   return fold<kVectorBytes>(v, [](auto a, auto b) { return a > b ? a : b; });
 }
 
+// Those lanes of a and b that are named, b's counted on from a's. g++ has clang's builtin since version 12.
+template <int... kNamed, class V>
+inline V lanes_of(V a, V b) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(a, b, kNamed...);
+#else
+  using Numbers [[gnu::vector_size(sizeof(V))]] = LaneInt;
+  return __builtin_shuffle(a, b, Numbers{kNamed...});
+#endif
+}
+
 // Of a square block of numbers, one vector a row: swaps the two off-diagonal quarters of each block of 2 kWidth rows.
 template <int kWidth, int... kLane>
 inline void swap_quarters(Lanes (&rows)[kLanes], std::integer_sequence<int, kLane...>) {
@@ -119,8 +130,8 @@ inline void swap_quarters(Lanes (&rows)[kLanes], std::integer_sequence<int, kLan
   for (int i = 0; i < kCount; ++i) {
     if (i & kWidth) continue;
     const Lanes a = rows[i], b = rows[i + kWidth];
-    rows[i] = __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane - kWidth : kLane)...);
-    rows[i + kWidth] = __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane : kLane + kWidth)...);
+    rows[i] = lanes_of<(kLane & kWidth ? kCount + kLane - kWidth : kLane)...>(a, b);
+    rows[i + kWidth] = lanes_of<(kLane & kWidth ? kCount + kLane : kLane + kWidth)...>(a, b);
   }
 }
 template <int kWidth = static_cast<int>(kLanes) / 2>
@@ -135,8 +146,8 @@ using Four [[gnu::vector_size(4 * sizeof(Real))]] = Real;
 template <int kWidth, int... kLane>
 inline Lanes fold_two(Lanes a, Lanes b, std::integer_sequence<int, kLane...>) {
   constexpr int kCount = static_cast<int>(kLanes);
-  return __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane - kWidth : kLane)...) +
-         __builtin_shufflevector(a, b, (kLane & kWidth ? kCount + kLane : kLane + kWidth)...);
+  return lanes_of<(kLane & kWidth ? kCount + kLane - kWidth : kLane)...>(a, b) +
+         lanes_of<(kLane & kWidth ? kCount + kLane : kLane + kWidth)...>(a, b);
 }
 template <int kWidth>
 inline Lanes fold_lanes(Lanes v) {
@@ -150,7 +161,7 @@ inline Four sum_four(const Lanes (&v)[4]) {
   constexpr std::make_integer_sequence<int, static_cast<int>(kLanes)> lanes{};
   const Lanes even = fold_two<2 * kQuarter>(v[0], v[2], lanes), odd = fold_two<2 * kQuarter>(v[1], v[3], lanes);
   const Lanes sums = fold_lanes<kQuarter / 2>(fold_two<kQuarter>(even, odd, lanes));  // sum i in all of quarter i
-  return __builtin_shufflevector(sums, sums, 0, kQuarter, 2 * kQuarter, 3 * kQuarter);
+  return Four{sums[0], sums[kQuarter], sums[2 * kQuarter], sums[3 * kQuarter]};
 }
 
 // ---- Functions -----------------------------------------------------------------------------------------------------
