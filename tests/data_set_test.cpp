@@ -265,14 +265,84 @@ TEST_CASE("lines: a text without a target is refused") {
 }
 
 TEST_CASE("entropies of the validation tokens by the counts of the training tokens, by hand") {
-  const TextFile source("aabab"), validation("aba");
-  DataConfig config = config_of(source);
-  config.validation = validation.path;
-  const DataFacts facts = Dataset::load(config, 4, 1).facts();
-  // 3 a and 2 b, each and 0.1 more, of 5.2.
-  CHECK(std::abs(facts.unigram + (2 * std::log(3.1 / 5.2) + std::log(2.1 / 5.2)) / 3) < kRounding);
-  // After a: 1 a, 2 b; after b: 1 a.
-  CHECK(std::abs(facts.bigram + (std::log(2.1 / 3.2) + std::log(1.1 / 1.2)) / 2) < kRounding);
+  const auto facts_of = [](const std::string& source, const std::string& validation) {
+    const TextFile first(source), second(validation);
+    DataConfig config = config_of(first);
+    config.validation = second.path;
+    return Dataset::load(config, 4, 1).facts();
+  };
+  // 3 a and 2 b, each and 0.1 more, of 5.2. Five tokens have no last tenth, so that pairs weigh nothing.
+  const DataFacts few = facts_of("aabab", "aba");
+  CHECK(std::abs(few.unigram + (2 * std::log(3.1 / 5.2) + std::log(2.1 / 5.2)) / 3) < kRounding);
+  CHECK(few.bigram == few.unigram);
+
+  // The first 36 letters are half a, half b, and all pairs are ab or ba: p2 / p1 is 2 for the three pairs of the last
+  // four letters, and 0 for the one that is added. 3 ln(1 + l) + ln(1 - l) is greatest at l = 1/2.
+  std::string pairs;
+  for (int i = 0; i < 20; ++i) pairs += "ab";
+  const DataFacts half = facts_of(pairs, "ababb");  // ab, ba, ab: 1/2 + 1/4; bb: 1/4
+  CHECK(std::abs(half.unigram - std::log(2.0)) < kRounding);
+  CHECK(std::abs(half.bigram + (3 * std::log(0.75) + std::log(0.25)) / 4) < 1e-8);
+  CHECK(facts_of(pairs, "abb").bigram == Approx(std::log(2.0)));  // -(ln 3/4 + ln 1/4) / 2 lies above
+
+  // Three letters, counted one after the other, and l the best of a grid.
+  std::string source, validation;
+  std::uint32_t state = 7;
+  const auto draw = [&](std::string& out, int count) {
+    for (int i = 0; i < count; ++i) {
+      state = state * 1664525 + 1013904223;
+      const char before = out.empty() ? 'a' : out.back();
+      out += state >> 30 != 0 ? static_cast<char>('a' + (before - 'a' + 1) % 3) : 'a';  // 3 of 4: the next letter
+    }
+  };
+  draw(source, 500);
+  draw(validation, 90);
+  const auto p = [](const std::string& from, double l, char a, char b) {
+    double n_a = 0, n_b = 0, n_ab = 0;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      n_b += from[i] == b;
+      if (i + 1 < from.size()) n_a += from[i] == a, n_ab += from[i] == a && from[i + 1] == b;
+    }
+    return l * n_ab / n_a + (1 - l) * (n_b + 0.1) / (static_cast<double>(from.size()) + 0.3);
+  };
+  const auto nats = [&](const std::string& from, double l, const std::string& on) {
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < on.size(); ++i) sum -= std::log(p(from, l, on[i], on[i + 1]));
+    return sum;
+  };
+  double best = 0, least = 1e9;
+  for (double l = 0.001; l < 1; l += 0.001) {
+    const double sum = nats(source.substr(0, 450), l, source.substr(450)) - std::log(1 - l);
+    if (sum < least) best = l, least = sum;
+  }
+  CHECK((best > 0.1 && best < 0.99));
+  const DataFacts facts = facts_of(source, validation);
+  CHECK(std::abs(facts.bigram - nats(source, best, validation) / 89) < 2e-4);  // l is within 0.001
+  CHECK(facts.bigram < facts.unigram - 0.2);
+}
+
+TEST_CASE(
+    "the bigram entropy is never above the unigram entropy: many characters and few repeats, or no order at all") {
+  std::uint64_t state = 1;
+  const auto uniform = [&] {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<double>(state >> 11) / 9007199254740992.0;
+  };
+  std::string characters, bases;
+  for (int i = 0; i < 20000; ++i) {
+    const int c = 0x4E00 + static_cast<int>(3000 * std::pow(uniform(), 3.0));  // a few frequent, most rare
+    for (const int byte : {0xE0 | c >> 12, 0x80 | (c >> 6 & 63), 0x80 | (c & 63)})
+      characters += static_cast<char>(byte);
+    bases += "ACGT"[static_cast<int>(4 * uniform())];
+  }
+  const TextFile many(characters), dna(bases);
+  const DataFacts rare = Dataset::load(config_of(many), 16, 1).facts(),
+                  alike = Dataset::load(config_of(dna), 16, 1).facts();
+  CHECK(rare.bigram <= rare.unigram);
+  CHECK(rare.bigram > rare.unigram - 0.05);  // drawn one by one
+  CHECK(alike.bigram <= alike.unigram);
+  CHECK(alike.bigram > alike.unigram - 0.01);
+  CHECK(alike.unigram == Approx(std::log(4.0)).epsilon(0.005));
 }
 
 TEST_CASE("the hash tells other data and another split") {

@@ -297,8 +297,7 @@ TEST_CASE("messages: how runs end that fail, and what is warned of") {
         advice}},
       {one,
        0,
-       {"outcome: stuck after 1 steps: the last validation loss lies above the mean of the unigram and bigram "
-        "entropies",
+       {"outcome: stuck after 1 steps: the best validation loss, ", ", the mean of the unigram and bigram entropies",
         "warning: schedule.warmup_steps = 100 is longer than the run"}},
       {joined(one, {"optimizer.lr=2"}),
        0,

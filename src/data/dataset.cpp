@@ -61,25 +61,31 @@ std::string hash_of(const Texts& texts) {
 }
 
 using Tokens = std::vector<std::int32_t>;
+using TokenSpan = std::span<const std::int32_t>;
 
 // Added to each count, so that what training never saw is not impossible.
 constexpr double kUnseen = 0.1;
 
-// Mean of -ln p over `tokens`, p(a) = (n_a + kUnseen) / (N + V kUnseen) by the counts in `from`.
-double unigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
+// p1(b) = (n_b + kUnseen) / (N + V kUnseen) by the counts in `from`: their frequencies, mixed with equal ones.
+std::vector<double> unigram_of(TokenSpan from, std::int64_t vocab) {
+  std::vector<double> p(static_cast<std::size_t>(vocab), kUnseen);
+  for (const std::int32_t id : from) ++p[static_cast<std::size_t>(id)];
+  for (double& each : p) each /= static_cast<double>(from.size()) + kUnseen * static_cast<double>(vocab);
+  return p;
+}
+
+// Mean of -ln p1 over `tokens`.
+double unigram_entropy(TokenSpan from, TokenSpan tokens, std::int64_t vocab) {
   if (tokens.empty()) return 0;
-  std::vector<Index> seen(static_cast<std::size_t>(vocab)), wanted(seen.size());
-  for (const std::int32_t id : from) ++seen[static_cast<std::size_t>(id)];
-  for (const std::int32_t id : tokens) ++wanted[static_cast<std::size_t>(id)];
-  const double all = static_cast<double>(from.size()) + kUnseen * static_cast<double>(vocab);
+  std::vector<double> nats = unigram_of(from, vocab);
+  for (double& each : nats) each = -std::log(each);
   double sum = 0;
-  for (std::size_t a = 0; a < seen.size(); ++a)
-    sum += static_cast<double>(wanted[a]) * std::log(all / (static_cast<double>(seen[a]) + kUnseen));
+  for (const std::int32_t id : tokens) sum += nats[static_cast<std::size_t>(id)];
   return sum / static_cast<double>(tokens.size());
 }
 
 // How many pairs of neighbours have first token 0, 1, ...
-std::vector<std::size_t> pairs_by_first(const Tokens& tokens, std::int64_t vocab) {
+std::vector<std::size_t> pairs_by_first(TokenSpan tokens, std::int64_t vocab) {
   std::vector<std::size_t> counts(static_cast<std::size_t>(vocab));
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i) ++counts[static_cast<std::size_t>(tokens[i])];
   return counts;
@@ -88,7 +94,7 @@ std::vector<std::size_t> pairs_by_first(const Tokens& tokens, std::int64_t vocab
 // The second tokens of the pairs of neighbours whose first token lies in [first, last).
 class Pairs {
  public:
-  Pairs(const Tokens& tokens, const std::vector<std::size_t>& by_first, std::size_t first, std::size_t last)
+  Pairs(TokenSpan tokens, const std::vector<std::size_t>& by_first, std::size_t first, std::size_t last)
       : first_(first), begin_{0} {
     for (std::size_t a = first; a < last; ++a) begin_.push_back(begin_.back() + by_first[a]);
     second_.resize(begin_.back());
@@ -97,7 +103,7 @@ class Pairs {
       if (const auto a = static_cast<std::size_t>(tokens[i]); a >= first && a < last)
         second_[next[a - first]++] = tokens[i + 1];
   }
-  std::span<const std::int32_t> after(std::size_t a) const {
+  TokenSpan after(std::size_t a) const {
     return std::span(second_).subspan(begin_[a - first_], begin_[a - first_ + 1] - begin_[a - first_]);
   }
 
@@ -110,13 +116,14 @@ class Pairs {
 // Of so many tokens: pairs that are sorted at once, so that they take little beside them; a single token may have more.
 std::size_t pairs_at_once(std::size_t tokens) { return std::max(tokens / 8, std::size_t{1} << 21); }
 
-// Mean of -ln p over `tokens` but the first, p(b | a) = (n_ab + kUnseen) / (n_a + V kUnseen) by the counts in `from`.
-double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t vocab) {
-  if (tokens.size() < 2) return 0;
+// f(b, p2 / p1) for each pair of neighbours a b in `tokens`, by the counts in `from`: p2(b | a) = n_ab / n_a, or p1(b)
+// where no a is followed by anything. By a, and in order.
+template <class F>
+void for_each_pair(TokenSpan from, TokenSpan tokens, std::int64_t vocab, const F& f) {
+  const std::vector<double> p1 = unigram_of(from, vocab);
   const std::vector<std::size_t> seen_by_first = pairs_by_first(from, vocab),
                                  wanted_by_first = pairs_by_first(tokens, vocab);
-  std::vector<Index> counts(static_cast<std::size_t>(vocab));
-  double sum = 0;
+  std::vector<Index> counts(p1.size());
   for (std::size_t first = 0, last = 0; first < counts.size(); first = last) {
     for (std::size_t pairs = 0; last < counts.size(); ++last) {
       pairs += seen_by_first[last] + wanted_by_first[last];
@@ -124,14 +131,45 @@ double bigram_entropy(const Tokens& from, const Tokens& tokens, std::int64_t voc
     }
     const Pairs seen(from, seen_by_first, first, last), wanted(tokens, wanted_by_first, first, last);
     for (std::size_t a = first; a < last; ++a) {
-      for (const std::int32_t b : seen.after(a)) ++counts[static_cast<std::size_t>(b)];
-      const double all = static_cast<double>(seen.after(a).size()) + kUnseen * static_cast<double>(vocab);
-      for (const std::int32_t b : wanted.after(a))
-        sum += std::log(all / (static_cast<double>(counts[static_cast<std::size_t>(b)]) + kUnseen));
-      for (const std::int32_t b : seen.after(a)) counts[static_cast<std::size_t>(b)] = 0;
+      const TokenSpan after = seen.after(a);
+      for (const std::int32_t b : after) ++counts[static_cast<std::size_t>(b)];
+      for (const std::int32_t each : wanted.after(a)) {
+        const auto b = static_cast<std::size_t>(each);
+        const double p2 = after.empty() ? p1[b] : static_cast<double>(counts[b]) / static_cast<double>(after.size());
+        f(b, p2 / p1[b]);
+      }
+      for (const std::int32_t b : after) counts[static_cast<std::size_t>(b)] = 0;
     }
   }
-  return sum / static_cast<double>(tokens.size() - 1);
+}
+
+// The l in [0, 1) under which l p2 + (1 - l) p1, by the counts in the rest of `from`, finds the pairs of its last tenth
+// likeliest; as if one more were among them that the rest has not.
+double bigram_weight(TokenSpan from, std::int64_t vocab) {
+  const std::size_t tenth = from.size() / 10;
+  std::vector<float> ratios{0};
+  ratios.reserve(tenth + 1);
+  for_each_pair(from.first(from.size() - tenth), from.last(tenth), vocab,
+                [&](std::size_t, double ratio) { ratios.push_back(static_cast<float>(ratio)); });
+  double low = 0, high = 1;
+  for (int i = 0; i < 30; ++i) {
+    const double l = (low + high) / 2;
+    double slope = 0;  // of the sum of ln(1 + l (ratio - 1)), which is concave
+    for (const double ratio : ratios) slope += (ratio - 1) / (1 + l * (ratio - 1));
+    (slope > 0 ? low : high) = l;
+  }
+  return low;
+}
+
+// Mean of -ln(l p2 + (1 - l) p1) over `tokens` but the first; `unigram` where that is lower.
+double bigram_entropy(TokenSpan from, TokenSpan tokens, std::int64_t vocab, double unigram) {
+  if (tokens.size() < 2) return unigram;
+  const double l = bigram_weight(from, vocab);
+  const std::vector<double> p1 = unigram_of(from, vocab);
+  double sum = 0;
+  for_each_pair(from, tokens, vocab,
+                [&](std::size_t b, double ratio) { sum -= std::log(p1[b] * (1 + l * (ratio - 1))); });
+  return std::min(unigram, sum / static_cast<double>(tokens.size() - 1));
 }
 
 // -ln p of each token, the sum over its characters, in their place; built-in corpora are ASCII.
@@ -240,7 +278,8 @@ double Dataset::peak_bytes(const Texts& texts) const {
                             (config_.rot13 == Rot13::none ? 1 : 2);  // the turned one beside it
   const std::size_t count = train_.size() + validation_.size();
   const double tokens = sizeof(std::int32_t) * static_cast<double>(count);
-  const double pairs = sizeof(std::int32_t) * static_cast<double>(std::min(count, pairs_at_once(count)));
+  const double pairs = sizeof(std::int32_t) * static_cast<double>(std::min(count, pairs_at_once(count))) +
+                       sizeof(float) * static_cast<double>(train_.size() / 10);
   const double nats = facts_.floor ? sizeof(double) * static_cast<double>(texts.validation().text.size()) : 0;
   return text_bytes +
          std::max(tokenizer_.pairs() ? tokenizer_.pairs()->training_bytes() : 0, tokens + std::max(pairs, nats));
@@ -262,7 +301,7 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
   facts_.validation_tokens = static_cast<Index>(validation_.size());
   const Tokens& counted = train_.empty() ? validation_ : train_;
   facts_.unigram = unigram_entropy(counted, validation_, tokenizer.vocab_size());
-  facts_.bigram = bigram_entropy(counted, validation_, tokenizer.vocab_size());
+  facts_.bigram = bigram_entropy(counted, validation_, tokenizer.vocab_size(), facts_.unigram);
   if (!validation_.empty())
     facts_.bytes_per_token =
         static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_domains_[0].end);

@@ -158,8 +158,9 @@ std::string summary_of(const RunReport& report, const std::string& directory, co
                       "/config.yaml run.dir=", directory, " --force\n");
   if (report.outcome == Outcome::interrupted)
     return out + text("\nnext: ", program, " train --resume ", directory, '\n');
-  return out +
-         text("\nnext: ", program, " sample ", directory, " --tokens 300\n      ", program, " eval ", directory, '\n');
+  const std::string checkpoint = text(directory, report.overfitted ? "/checkpoints/best.safetensors" : "");
+  return out + text("\nnext: ", program, " sample ", checkpoint, " --tokens 300\n      ", program, " eval ", checkpoint,
+                    '\n');
 }
 
 }  // namespace normlab

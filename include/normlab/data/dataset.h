@@ -46,8 +46,10 @@ struct Domain {
 struct DataFacts {
   std::string hash;  // of both texts, 16 hexadecimal digits (FNV-1a, 64 bits)
   Index train_tokens = 0, validation_tokens = 0;
-  // H1 and H2: the loss on the validation tokens of a model that knows the frequencies of the training tokens, or those
-  // of pairs of neighbours (0.1 added to each count; where nothing is trained on, the validation tokens' own).
+  // H1 and H2: the loss on the validation tokens of a model that knows the frequencies p1 of the training tokens (0.1
+  // added to each count), or also those of pairs of neighbours, p2: l p2 + (1 - l) p1. l is fitted on the last tenth of
+  // the training tokens by counts of the others; then all are counted. H2 is at most H1. Where nothing is trained on,
+  // the validation tokens take the place of the training tokens.
   double unigram = 0, bigram = 0;
   double bytes_per_token = 1;          // of the validation part: bits per byte = loss / (ln 2 bytes_per_token)
   std::optional<double> floor;         // -ln p of the validation text per target; built-in corpora only
