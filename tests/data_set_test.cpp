@@ -228,33 +228,67 @@ TEST_CASE("a validation part shorter than a window is one shorter window") {
   CHECK_THROWS_WITH(Dataset::load(config_of(file, 0.001), 16, 1), ContainsSubstring("tokens to validate on"));
 }
 
-TEST_CASE("lines: a document is its line, its newline the last target, longer ones cut, shorter ones padded") {
+TEST_CASE("lines: a document is a newline, its line and its newline, a long one in several windows, empty ones none") {
   const TextFile source("ab\n\nabcdefgh\nb\n"), validation("abc\n\n\nabcdefgh\na");
   DataConfig config = config_of(source);
   config.validation = validation.path;
   config.documents = Documents::lines;
   const Dataset data = Dataset::load(config, 4, 1);
-  const auto id = [&](char c) { return data.tokenizer().encode(std::string(1, c))[0]; };
+  const auto ids = [&](std::string_view text) {  // '_' is padding
+    Ids out;
+    for (const char c : text) out.push_back(c == '_' ? kIgnore : data.tokenizer().encode(std::string(1, c))[0]);
+    return out;
+  };
   const auto windows = data.all_windows();
-  REQUIRE(windows.size() == 2);  // empty lines, and a last character with nothing after it, have no target
+  REQUIRE(windows.size() == 5);
   const Batch batch = data.validation_batch(windows);
-  CHECK(row_of(batch.tokens, batch, 0) == Ids{id('a'), id('b'), id('c'), 0});
-  CHECK(row_of(batch.targets, batch, 0) == Ids{id('b'), id('c'), id('\n'), kIgnore});
-  CHECK(row_of(batch.tokens, batch, 1) == Ids{id('a'), id('b'), id('c'), id('d')});
-  CHECK(row_of(batch.targets, batch, 1) == Ids{id('b'), id('c'), id('d'), id('e')});
-  CHECK(batch.valid == std::vector<std::uint8_t>{1, 1, 1, 0, 1, 1, 1, 1});
+  const std::string_view tokens[] = {"\nabc", "\nabc", "defg", "h", "\n"};
+  const std::string_view targets[] = {"abc\n", "abcd", "efgh", "\n___", "a___"};
+  for (std::size_t row = 0; row < 5; ++row) {
+    CAPTURE(row);
+    Ids padded = ids(tokens[row]);
+    padded.resize(4, 0);
+    CHECK(row_of(batch.tokens, batch, static_cast<Index>(row)) == padded);
+    CHECK(row_of(batch.targets, batch, static_cast<Index>(row)) == ids(targets[row]));
+  }
+  CHECK(batch.valid == std::vector<std::uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0});
 
   std::set<Ids> rows;
-  for (Index step = 0; step < 40; ++step) {
+  for (Index step = 0; step < 60; ++step) {
     const Batch drawn = data.train_batch(step, 0, 1);
     rows.insert(drawn.targets);
     CHECK(data.train_batch(step, 0, 1).targets == drawn.targets);
   }
-  CHECK(rows == std::set<Ids>{{id('b'), id('\n'), kIgnore, kIgnore},
-                              {id('b'), id('c'), id('d'), id('e')},
-                              {id('\n'), kIgnore, kIgnore, kIgnore}});
+  CHECK(rows == std::set<Ids>{ids("ab\n_"), ids("abcd"), ids("efgh"), ids("\n___"), ids("b\n__")});
+  CHECK(data.facts().windows == 5);
+  CHECK(data.facts().windows_in_long_lines == 3);
+  CHECK(data.facts().train_tokens == 15);  // those of the text: the newline before it is none
+  CHECK(data.facts().validation_tokens == 16);
   CHECK(data.spread_windows(1).size() == 1);
-  CHECK(data.spread_windows(99).size() == 2);
+  CHECK(data.spread_windows(99).size() == 5);
+}
+
+TEST_CASE(
+    "every target is evaluated once: as a stream all tokens but one, as lines all but the newlines of empty lines") {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += std::string(static_cast<std::size_t>(i * 7 % 31), static_cast<char>('a' + i % 5)) + "\n";
+  const TextFile file(text), line("abcdefghij");  // lines of 0 to 30 letters, two of them empty; one without a newline
+  const Tokenizer tokenizer = Dataset::load(config_of(file), 8, 1).tokenizer(),
+                  letters = Dataset::load(config_of(line, 0.5), 4, 1).tokenizer();
+  const auto count = [](const std::string& path, const Tokenizer& by, Documents documents) {
+    const Dataset data = Dataset::evaluation_of(path, by, 8, documents);
+    std::set<Index> places;
+    Index targets = 0;
+    for (const Window& window : data.all_windows())
+      for (Index i = 1; i <= window.targets; ++i, ++targets) places.insert(window.start + i);
+    CHECK(std::ssize(places) == targets);
+    return targets;
+  };
+  const auto size = static_cast<Index>(text.size());
+  CHECK(count(file.path, tokenizer, Documents::stream) == size - 1);
+  CHECK(count(file.path, tokenizer, Documents::lines) == size - 2);
+  CHECK(count(line.path, letters, Documents::lines) == 9);  // of a vocabulary without a newline
 }
 
 TEST_CASE("lines: a text without a target is refused") {

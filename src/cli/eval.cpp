@@ -106,7 +106,9 @@ const Command eval_command{
     "CHECKPOINT [key=value ...] [--data FILE] [--json]",
     "CHECKPOINT is a file, or a run directory, which means its last checkpoint. Every token of the validation part of "
     "the\n"
-    "checkpoint's data is predicted once, in windows side by side.",
+    "checkpoint's data but the first is predicted once, in windows side by side; with data.documents=lines the first "
+    "too,\n"
+    "but not the newlines of empty lines.",
     "  normlab eval runs/shakespeare\n  normlab eval runs/shakespeare/checkpoints/best.safetensors --data other.txt",
     kOptions,
     run};

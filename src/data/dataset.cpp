@@ -185,42 +185,48 @@ std::vector<double> nats_by_token(std::vector<double> nats, std::span<const std:
   return nats;
 }
 
-// The mean of -ln p over the targets of the windows.
-double mean_over_targets(const std::vector<double>& nats, std::span<const Window> windows) {
+// The mean of -ln p over the targets of the windows; nats[0] is of token `begin`.
+double mean_over_targets(const std::vector<double>& nats, std::span<const Window> windows, Index begin) {
   double sum = 0;
   Index count = 0;
   for (const Window& window : windows)
-    for (Index i = 1; i <= window.targets; ++i, ++count) sum += nats[static_cast<std::size_t>(window.start + i)];
+    for (Index i = 1; i <= window.targets; ++i, ++count)
+      sum += nats[static_cast<std::size_t>(window.start + i - begin)];
   return count > 0 ? sum / static_cast<double>(count) : 0.0;
 }
 
-// The tokens of a text and, with data.rot13, of its ROT13 behind them.
+// The tokens of a text and, with data.rot13, of its ROT13 behind them; for `lines`, each behind a newline, from which
+// its first line is predicted as every other is.
 std::vector<Domain> append_domains(const NamedText& text, const DataConfig& config, const Tokenizer& tokenizer,
                                    Tokens& tokens) {
   std::vector<Domain> domains;
   // Never moved, so that memory stays within four bytes a token.
-  tokens.reserve(text.text.size() * (config.rot13 == Rot13::none ? 1 : 2));
+  tokens.reserve((text.text.size() + 1) * (config.rot13 == Rot13::none ? 1 : 2));
+  const std::int32_t newline = config.documents == Documents::lines ? tokenizer.newline() : -1;
   const auto append = [&](std::string_view content) {
+    if (newline >= 0 && (tokens.empty() || tokens.back() != newline)) tokens.push_back(newline);
     const auto begin = static_cast<Index>(tokens.size());
     tokenizer.append(content, text.name, tokens);
-    domains.push_back({begin, static_cast<Index>(tokens.size()), {}});
+    domains.push_back({begin, static_cast<Index>(tokens.size()), {}, 0});
   };
   append(text.text);
   if (config.rot13 != Rot13::none) append(rot13(text.text));
   return domains;
 }
 
-// One window a line: its tokens, the newline included, at most context_length + 1 of them. Lines without a target
-// (empty ones, or a single character that ends the text) are left out.
-std::vector<Window> windows_by_line(const Tokens& tokens, const Domain& domain, std::int32_t newline, Index context) {
-  std::vector<Window> windows;
-  const Index n = domain.end;
-  for (Index start = domain.begin, i = start; i < n; ++i) {
-    if (tokens[static_cast<std::size_t>(i)] != newline && i + 1 < n) continue;
-    if (i > start) windows.push_back({start, std::min(i - start, context)});
-    start = i + 1;
+// The windows of a domain whose documents are lines: side by side over each line that is not empty, from the newline
+// before it on, or its first token where the vocabulary has no newline.
+void add_documents(const Tokens& tokens, std::int32_t newline, Index context, Domain& domain) {
+  Index start = domain.begin - (newline >= 0 ? 1 : 0);
+  for (Index i = domain.begin; i < domain.end; ++i) {
+    const bool ends = tokens[static_cast<std::size_t>(i)] == newline;
+    if (!ends && i + 1 < domain.end) continue;
+    const Index targets = ends && i == start + 1 ? 0 : i - start;  // none of an empty line
+    if (targets > context) domain.in_long_lines += (targets + context - 1) / context;
+    for (Index done = 0; done < targets; done += context)
+      domain.documents.push_back({start + done, std::min(targets - done, context)});
+    start = i;
   }
-  return windows;
 }
 
 }  // namespace
@@ -246,9 +252,9 @@ Dataset Dataset::load(const DataConfig& config, Index context_length, std::uint6
   check_draws(config, context_length, data.train_domains_[0], texts.first_name);
   if (config.documents == Documents::lines) {
     check<DataError>(!data.train_domains_[0].documents.empty(), texts.first_name,
-                     ": no line of the training part has two characters or more; data.documents=lines needs some");
+                     ": no line of the training part has anything to predict; data.documents=lines needs some");
     check<DataError>(!data.validation_domains_[0].documents.empty(), texts.validation().name,
-                     ": no line of the validation part has two characters or more; give more text, or a larger "
+                     ": no line of the validation part has anything to predict; give more text, or a larger "
                      "data.val_fraction");
     return data;
   }
@@ -291,27 +297,30 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
   train_domains_ = append_domains(texts.train(), config, tokenizer, train_);
   validation_domains_ = append_domains(texts.validation(), config, tokenizer, validation_);
   if (config.documents == Documents::lines) {
-    for (Domain& domain : train_domains_)
-      domain.documents = windows_by_line(train_, domain, tokenizer.newline(), context_length);
-    for (Domain& domain : validation_domains_)
-      domain.documents = windows_by_line(validation_, domain, tokenizer.newline(), context_length);
+    for (Domain& domain : train_domains_) add_documents(train_, tokenizer.newline(), context_length, domain);
+    for (Domain& domain : validation_domains_) add_documents(validation_, tokenizer.newline(), context_length, domain);
   }
   facts_.hash = hash_of(texts);
-  facts_.train_tokens = static_cast<Index>(train_.size());
-  facts_.validation_tokens = static_cast<Index>(validation_.size());
-  const Tokens& counted = train_.empty() ? validation_ : train_;
-  facts_.unigram = unigram_entropy(counted, validation_, tokenizer.vocab_size());
-  facts_.bigram = bigram_entropy(counted, validation_, tokenizer.vocab_size(), facts_.unigram);
-  if (!validation_.empty())
+  facts_.windows = std::ssize(train_domains_[0].documents);
+  facts_.windows_in_long_lines = train_domains_[0].in_long_lines;
+  const Domain& text = validation_domains_[0];
+  const TokenSpan train = TokenSpan(train_).subspan(static_cast<std::size_t>(train_domains_[0].begin)),
+                  validation = TokenSpan(validation_).subspan(static_cast<std::size_t>(text.begin));
+  facts_.train_tokens = std::ssize(train);
+  facts_.validation_tokens = std::ssize(validation);
+  const TokenSpan counted = train.empty() ? validation : train;
+  facts_.unigram = unigram_entropy(counted, validation, tokenizer.vocab_size());
+  facts_.bigram = bigram_entropy(counted, validation, tokenizer.vocab_size(), facts_.unigram);
+  if (!validation.empty())
     facts_.bytes_per_token =
-        static_cast<double>(texts.validation().text.size()) / static_cast<double>(validation_domains_[0].end);
+        static_cast<double>(texts.validation().text.size()) / static_cast<double>(text.end - text.begin);
   if (texts.corpus) {
     facts_.entropy_rate = texts.corpus->entropy_rate() * facts_.bytes_per_token;
     if (!texts.separate) {
-      const auto text_tokens = std::span(validation_).first(static_cast<std::size_t>(validation_domains_[0].end));
+      const TokenSpan text_tokens = validation.first(static_cast<std::size_t>(text.end - text.begin));
       const std::vector<double> nats =
           nats_by_token(texts.corpus->nats(texts.first, texts.split), text_tokens, tokenizer);
-      facts_.floor = mean_over_targets(nats, all_windows(validation_domains_[0]));
+      facts_.floor = mean_over_targets(nats, all_windows(text), text.begin);
     }
   }
   facts_.peak_bytes = peak_bytes(texts);
@@ -374,7 +383,7 @@ std::vector<Window> Dataset::all_windows(const Domain& domain) const {
 std::span<const Window> Dataset::first_batch(std::span<const Window> windows, Index rows) const {
   const std::size_t most = std::min(static_cast<std::size_t>(rows), windows.size());
   if (config_.rot13 != Rot13::batch) return windows.first(most);
-  const Index border = validation_domains_[1].begin;
+  const Index border = validation_domains_[1].begin - 1;  // for `lines`, where the first window of the second begins
   std::size_t count = 0;
   while (count < most && (windows[count].start < border) == (windows[0].start < border)) ++count;
   return windows.first(count);

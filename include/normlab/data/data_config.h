@@ -30,7 +30,8 @@ struct DataConfig : config::Fields {
         "ours")
   FIELD(std::int64_t, vocab_size, 1024, config::between(256, 1000000), "bpe: tokens, of which 256 are the bytes")
   FIELD(Documents, documents, Documents::stream, config::any_value,
-        "stream: windows over one token stream; lines: a document is its line, padded on the right")
+        "stream: windows over one token stream; lines: a document is the newline before a line, the line and its own "
+        "newline, padded on the right, in several windows where it is longer than the context; empty lines are none")
   FIELD(BatchesFrom, batches, BatchesFrom::random, config::any_value,
         "topic: all windows of a batch come from one span of topic_span tokens; for stream")
   FIELD(std::int64_t, topic_span, 4000, config::between(2, 1000000000), "topic: tokens of such a span")

@@ -39,13 +39,16 @@ struct Window {
 // Tokens begin .. end of a part: the text, or its ROT13, which lies behind it.
 struct Domain {
   Index begin = 0, end = 0;
-  std::vector<Window> documents;  // for `lines`
+  std::vector<Window>
+      documents;            // for `lines`: their windows, the first of a document from the newline before its line
+  Index in_long_lines = 0;  // of these windows: in documents of several
 };
 
 // What is known about the data before any training; entropies and floor in nats per token.
 struct DataFacts {
   std::string hash;  // of both texts, 16 hexadecimal digits (FNV-1a, 64 bits)
   Index train_tokens = 0, validation_tokens = 0;
+  Index windows = 0, windows_in_long_lines = 0;  // for `lines`: of the training part, see Domain
   // H1 and H2: the loss on the validation tokens of a model that knows the frequencies p1 of the training tokens (0.1
   // added to each count), or also those of pairs of neighbours, p2: l p2 + (1 - l) p1. l is fitted on the last tenth of
   // the training tokens by counts of the others; then all are counted. H2 is at most H1. Where nothing is trained on,
@@ -88,7 +91,7 @@ class Dataset {
 
   // Windows of the validation part, in order. At most `count` of them, spread evenly; fewer when so many would overlap.
   std::vector<Window> spread_windows(Index count) const;
-  // Windows side by side, the last one shorter, so that every target counts once; for `lines` one a document.
+  // Windows side by side, the last one (for `lines`, of each document) shorter, so that every target counts once.
   std::vector<Window> all_windows() const;
   // The first of `windows` that are evaluated together: `rows` of them at most, with data.rot13 = batch of one domain.
   std::span<const Window> first_batch(std::span<const Window> windows, Index rows) const;
