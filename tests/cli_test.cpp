@@ -36,7 +36,7 @@ TEST_CASE("cli: text that is not UTF-8 is refused by characters with the byte's 
   const Strings settings{"data.source=" + shop.write("text.txt", content), "data.val_fraction=0.2"};
   const Finished refused = shop.train("run", settings);
   CHECK(refused.code == 2);
-  CHECK(holds(refused.err, "byte 100 is not UTF-8"));
+  CHECK(holds(refused.err, "byte 100 (line 1, column 94) is not UTF-8"));
   CHECK(holds(refused.err, "data.tokenizer=byte"));
   CHECK(shop.train("run", joined(settings, {"data.tokenizer=byte"})).code == 0);
 }

@@ -99,7 +99,7 @@ TEST_CASE("the byte order mark is dropped; any bytes do for byte tokens") {
   CHECK(Dataset::load(config_of(marked), 8, 1).facts().train_tokens == 90);
   const TextFile binary(std::string(100, '\xFF'));
   DataConfig config = config_of(binary);
-  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("byte 0 is not UTF-8"));
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("byte 0 (line 1, column 1) is not UTF-8"));
   config.tokenizer = "byte";
   CHECK(Dataset::load(config, 8, 1).tokenizer().vocab_size() == 256);
 }
@@ -277,7 +277,9 @@ TEST_CASE(
   const Tokenizer tokenizer = Dataset::load(config_of(file), 8, 1).tokenizer(),
                   letters = Dataset::load(config_of(line, 0.5), 4, 1).tokenizer();
   const auto count = [](const std::string& path, const Tokenizer& by, Documents documents) {
-    const Dataset data = Dataset::evaluation_of(path, by, 8, documents);
+    DataConfig config;
+    config.documents = documents;
+    const Dataset data = Dataset::evaluation_of(path, by, 8, config);
     std::set<Index> places;
     Index targets = 0;
     for (const Window& window : data.all_windows())
@@ -394,12 +396,67 @@ TEST_CASE("a checkpoint evaluates with its own tokenizer") {
   const Tokenizer stored = Tokenizer::load(trained.tokenizer().save());
   const Dataset again = Dataset::load(config_of(file), 8, 1, stored);
   CHECK(again.validation_batch(again.all_windows()).tokens == trained.validation_batch(trained.all_windows()).tokens);
-  const Dataset whole = Dataset::evaluation_of(part.path, stored, 8, Documents::stream);
+  const Dataset whole = Dataset::evaluation_of(part.path, stored, 8, {});
   CHECK(whole.facts().validation_tokens == 9);
   CHECK(whole.facts().train_tokens == 0);
   CHECK(whole.validation_batch(whole.all_windows()).targets == stored.encode("bcabcabc"));
   const TextFile strange("ab\xCE\xA9");
-  CHECK_THROWS_WITH(Dataset::evaluation_of(strange.path, stored, 8, Documents::stream), ContainsSubstring("U+03A9"));
+  CHECK_THROWS_WITH(Dataset::evaluation_of(strange.path, stored, 8, {}), ContainsSubstring("U+03A9"));
   const TextFile single("a");
-  CHECK_THROWS_WITH(Dataset::evaluation_of(single.path, stored, 8, Documents::stream), ContainsSubstring("no target"));
+  CHECK_THROWS_WITH(Dataset::evaluation_of(single.path, stored, 8, {}), ContainsSubstring("no target"));
+}
+
+TEST_CASE("what is wrong in a text is told by its place in the file, behind a byte order mark, CRLF and the border") {
+  const std::string mark = "\xEF\xBB\xBF";
+  std::string lines;  // 26 lines of 8 bytes, 2 characters and a line end each
+  for (int i = 0; i < 26; ++i) lines += "\xE2\x82\xAC\xE2\x82\xAC\r\n";
+  const std::string plain = alphabet_text(100);
+  const auto in_training = [](const std::string& text, Newlines newlines, const char* place) {
+    CAPTURE(place);
+    const TextFile file(text);
+    DataConfig config = config_of(file);
+    config.newlines = newlines;
+    CHECK_THROWS_WITH(Dataset::load(config, 8, 1),
+                      "data.source '" + file.path + "': " + place +
+                          " is not UTF-8; convert the text to UTF-8, or use data.tokenizer=byte or bpe, which take any "
+                          "bytes");
+  };
+  // In the last tenth, which is the validation part.
+  in_training(plain + "\xFF" + "a", Newlines::normalise, "byte 100 (line 1, column 101)");
+  in_training(mark + plain + "\xFF" + "a", Newlines::normalise, "byte 103 (line 1, column 101)");
+  for (const Newlines newlines : {Newlines::normalise, Newlines::keep}) {
+    in_training(lines + "ab\xFFzz", newlines, "byte 210 (line 27, column 3)");
+    in_training(mark + lines + "ab\xFFzz", newlines, "byte 213 (line 27, column 3)");
+    in_training(mark + "ab\xFF\n" + lines, newlines, "byte 5 (line 1, column 3)");
+  }
+  const TextFile known(mark + "\r\nab\xCE\xA9 abcdefghi");
+  const Tokenizer without = Tokenizer::load("char:\n abcdefghi");
+  CHECK_THROWS_WITH(Dataset::load(config_of(known, 0.9), 4, 1, without),
+                    ContainsSubstring("'\xCE\xA9' (U+03A9)") && ContainsSubstring("byte 7 (line 2, column 3)"));
+}
+
+TEST_CASE("line ends CRLF and CR become LF, or stay, and are told with the byte order mark") {
+  const TextFile unix_file("abc\nabc\n\nabcabcabcabc\n"), other(
+                                                              "\xEF\xBB\xBF"
+                                                              "abc\r\nabc\r\rabcabcabcabc\r\n");
+  DataConfig config = config_of(other, 0.5);
+  const Dataset made = Dataset::load(config, 4, 1), plain = Dataset::load(config_of(unix_file, 0.5), 4, 1);
+  CHECK(made.facts().hash == plain.facts().hash);  // of what is trained on
+  CHECK(made.tokenizer() == plain.tokenizer());
+  CHECK(plain.facts().remarks.empty());
+  REQUIRE(made.facts().remarks.size() == 1);
+  CHECK(made.facts().remarks[0] == "data.source '" + other.path +
+                                       "' begins with a byte order mark, which is left out; has 2 line ends CRLF and 2 "
+                                       "CR, which become LF");
+  config.newlines = Newlines::keep;
+  const Dataset kept = Dataset::load(config, 4, 1);
+  CHECK(kept.facts().train_tokens + kept.facts().validation_tokens == 24);
+  CHECK(kept.tokenizer().encode("\r").size() == 1);
+  CHECK_THAT(kept.facts().remarks.at(0), ContainsSubstring("2 CR, which stay (data.newlines keep)"));
+
+  const Tokenizer tokenizer = Tokenizer::load("char:\n abc");  // without CR
+  const TextFile file("ab\r\nc");
+  CHECK(Dataset::evaluation_of(file.path, tokenizer, 4, {}).facts().validation_tokens == 4);
+  CHECK_THROWS_WITH(Dataset::evaluation_of(file.path, tokenizer, 4, config),
+                    ContainsSubstring("(U+000D)") && ContainsSubstring("byte 2 (line 1, column 3)"));
 }

@@ -247,7 +247,8 @@ TEST_CASE("messages: settings that do not go together, with each other or with t
            "model.from: @/run/checkpoints/step-000005.safetensors has data.tokenizer char, which its words belong to, "
            "and this configuration byte; leave data.tokenizer out"},
           {{"data.source=@/broken.txt"},
-           "data.source '@/broken.txt': byte 100 is not UTF-8; convert the text to UTF-8, or use data.tokenizer=byte "
+           "data.source '@/broken.txt': byte 100 (line 1, column 101) is not UTF-8; convert the text to UTF-8, or use "
+           "data.tokenizer=byte "
            "or bpe, which take any bytes"},
           {{"data.source=@/short.txt", "data.val_fraction=0.5"},
            "data.source '@/short.txt': there are 16 tokens to train on, but a window takes 17 (model.context_length + "

@@ -38,7 +38,7 @@ RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
 
 Dataset data_of(const Checkpoint& checkpoint, const RunConfig& config, const Words& words) {
   if (const auto file = words.value("--data"))
-    return Dataset::evaluation_of(*file, checkpoint.tokenizer(), config.model.context_length, config.data.documents);
+    return Dataset::evaluation_of(*file, checkpoint.tokenizer(), config.model.context_length, config.data);
   Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
                                checkpoint.tokenizer());
   if (data.facts().hash != checkpoint.data_hash())

@@ -21,7 +21,8 @@ std::vector<NamedText> known_texts(const DataConfig& config, std::vector<NamedTe
                                    std::vector<std::string>& turned) {
   if (config.rot13 == Rot13::none) return texts;
   for (const NamedText& each : texts) turned.push_back(rot13(each.text));
-  for (std::size_t i = 0; i < turned.size(); ++i) texts.push_back({turned[i], texts[i].name});
+  for (std::size_t i = 0; i < turned.size(); ++i)
+    texts.push_back({turned[i], texts[i].name, texts[i].source, texts[i].begin});
   return texts;
 }
 
@@ -206,7 +207,7 @@ std::vector<Domain> append_domains(const NamedText& text, const DataConfig& conf
   const auto append = [&](std::string_view content) {
     if (newline >= 0 && (tokens.empty() || tokens.back() != newline)) tokens.push_back(newline);
     const auto begin = static_cast<Index>(tokens.size());
-    tokenizer.append(content, text.name, tokens);
+    tokenizer.append({content, text.name, text.source, text.begin}, tokens);
     domains.push_back({begin, static_cast<Index>(tokens.size()), {}, 0});
   };
   append(text.text);
@@ -266,13 +267,13 @@ Dataset Dataset::load(const DataConfig& config, Index context_length, std::uint6
 }
 
 Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokenizer, Index context_length,
-                               Documents documents) {
+                               const DataConfig& config) {
   Texts texts;
   texts.first_name = text("'", path, "'");
-  texts.first = read_text_file(path, texts.first_name);
-  DataConfig config;
-  config.documents = documents;
-  Dataset data(texts, tokenizer, config, context_length, 0);
+  texts.first = read_text_file(path, texts.first_name, config.newlines);
+  DataConfig alone;
+  alone.documents = config.documents;
+  Dataset data(texts, tokenizer, alone, context_length, 0);
   check<DataError>(!data.all_windows().empty(), texts.first_name, ": there are ", data.facts_.validation_tokens,
                    " tokens and no target among them; give more text");
   return data;
@@ -280,7 +281,7 @@ Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokeniz
 
 // The texts, and either what training a tokenizer holds, or the tokens with what entropies and floor are computed from.
 double Dataset::peak_bytes(const Texts& texts) const {
-  const double text_bytes = static_cast<double>(texts.first.size() + texts.second.size()) *
+  const double text_bytes = static_cast<double>(texts.first.text.size() + texts.second.text.size()) *
                             (config_.rot13 == Rot13::none ? 1 : 2);  // the turned one beside it
   const std::size_t count = train_.size() + validation_.size();
   const double tokens = sizeof(std::int32_t) * static_cast<double>(count);
@@ -301,6 +302,10 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
     for (Domain& domain : validation_domains_) add_documents(validation_, tokenizer.newline(), context_length, domain);
   }
   facts_.hash = hash_of(texts);
+  for (const auto& [source, name] :
+       {std::pair(&texts.first, &texts.first_name), std::pair(&texts.second, &texts.second_name)})
+    if (const std::string remark = source->remark(); !remark.empty())
+      facts_.remarks.push_back(normlab::text(*name, " ", remark));
   facts_.windows = std::ssize(train_domains_[0].documents);
   facts_.windows_in_long_lines = train_domains_[0].in_long_lines;
   const Domain& text = validation_domains_[0];
@@ -319,7 +324,7 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
     if (!texts.separate) {
       const TokenSpan text_tokens = validation.first(static_cast<std::size_t>(text.end - text.begin));
       const std::vector<double> nats =
-          nats_by_token(texts.corpus->nats(texts.first, texts.split), text_tokens, tokenizer);
+          nats_by_token(texts.corpus->nats(texts.first.text, texts.split), text_tokens, tokenizer);
       facts_.floor = mean_over_targets(nats, all_windows(text), text.begin);
     }
   }

@@ -37,7 +37,7 @@ std::string rot13(std::string_view text) {
   return out;
 }
 
-std::string read_text_file(const std::string& path, std::string_view name) {
+SourceText read_text_file(const std::string& path, std::string_view name, Newlines newlines) {
   std::error_code error;
   check<DataError>(std::filesystem::exists(path, error), name, ": there is no such file; check the path");
   check<DataError>(!std::filesystem::is_directory(path, error), name, ": is a directory; name one text file");
@@ -53,9 +53,9 @@ std::string read_text_file(const std::string& path, std::string_view name) {
     bytes.append(block, static_cast<std::size_t>(file.gcount()));
   }
   check<SystemError>(!file.bad(), name, ": reading it failed after ", bytes.size(), " bytes");
-  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
-  check<DataError>(!bytes.empty(), name, ": is empty; give a text to learn from");
-  return bytes;
+  SourceText source = source_text(std::move(bytes), newlines);
+  check<DataError>(!source.text.empty(), name, ": is empty; give a text to learn from");
+  return source;
 }
 
 Texts read_texts(const DataConfig& config, std::uint64_t seed) {
@@ -64,20 +64,20 @@ Texts read_texts(const DataConfig& config, std::uint64_t seed) {
   const auto& built_in = corpus_names();
   if (std::find(built_in.begin(), built_in.end(), config.source) != built_in.end()) {
     texts.corpus = make_corpus(config.source, config.order, seed);
-    texts.first = texts.corpus->generate(config.size);
+    texts.first.text = texts.corpus->generate(config.size);
   } else {
     require_source(config.source);
-    texts.first = read_text_file(config.source, texts.first_name);
+    texts.first = read_text_file(config.source, texts.first_name, config.newlines);
   }
   if (config.validation) {
     texts.separate = true;
     texts.second_name = text("data.validation '", *config.validation, "'");
-    texts.second = read_text_file(*config.validation, texts.second_name);
-    texts.split = texts.first.size();
+    texts.second = read_text_file(*config.validation, texts.second_name, config.newlines);
+    texts.split = texts.first.text.size();
   } else {
-    const auto raw = static_cast<std::size_t>((1 - config.val_fraction) * static_cast<double>(texts.first.size()));
+    const auto raw = static_cast<std::size_t>((1 - config.val_fraction) * static_cast<double>(texts.first.text.size()));
     const bool by_line = texts.corpus || config.documents == Documents::lines;
-    texts.split = by_line ? next_line(texts.first, raw) : next_character(texts.first, raw);
+    texts.split = by_line ? next_line(texts.first.text, raw) : next_character(texts.first.text, raw);
   }
   return texts;
 }

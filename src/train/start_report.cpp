@@ -115,6 +115,7 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
            " to validate, vocabulary ", model.vocab_size(), "\nvalidation entropy in nats per ", unit(config.data),
            ": unigram ", fixed(data.unigram, 3), ", bigram ", fixed(data.bigram, 3));
   if (data.floor) out += text(", floor ", fixed(*data.floor, 3));
+  for (const std::string& remark : data.remarks) out += text("\nnote: ", remark);
   if (data.windows > 0)
     out +=
         text("\ndocuments: lines, in ", data.windows, " windows to train on, of which ", data.windows_in_long_lines,

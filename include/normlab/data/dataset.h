@@ -46,7 +46,8 @@ struct Domain {
 
 // What is known about the data before any training; entropies and floor in nats per token.
 struct DataFacts {
-  std::string hash;  // of both texts, 16 hexadecimal digits (FNV-1a, 64 bits)
+  std::string hash;                  // of both texts as they are trained on, 16 hexadecimal digits (FNV-1a, 64 bits)
+  std::vector<std::string> remarks;  // what is to be told of the files before a run
   Index train_tokens = 0, validation_tokens = 0;
   Index windows = 0, windows_in_long_lines = 0;  // for `lines`: of the training part, see Domain
   // H1 and H2: the loss on the validation tokens of a model that knows the frequencies p1 of the training tokens (0.1
@@ -78,9 +79,9 @@ class Dataset {
   static Dataset load(const DataConfig& config, Index context_length, std::uint64_t seed,
                       const std::optional<Tokenizer>& tokenizer = std::nullopt);
 
-  // All of a file as the validation part, and nothing to train on.
+  // All of a file as the validation part, and nothing to train on; documents and newlines as in `config`.
   static Dataset evaluation_of(const std::string& path, const Tokenizer& tokenizer, Index context_length,
-                               Documents documents);
+                               const DataConfig& config);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DataFacts& facts() const { return facts_; }
