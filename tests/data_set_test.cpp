@@ -61,6 +61,7 @@ TEST_CASE("the last part of a text is for validation") {
   CHECK(data.facts().validation_tokens == 100);
   CHECK(data.tokenizer().vocab_size() == 26);
   CHECK(data.facts().bytes_per_token == 1.0);
+  CHECK(data.facts().remarks.empty());
   CHECK(!data.facts().floor);
   CHECK(!data.facts().entropy_rate);
 }
@@ -92,6 +93,9 @@ TEST_CASE("a validation file of its own: all of the source is trained on, and it
   CHECK(data.facts().train_tokens == 12);
   CHECK(data.facts().validation_tokens == 4);
   CHECK(data.tokenizer().vocab_size() == 5);
+  CHECK(data.facts().remarks ==
+        std::vector<std::string>{"of the characters of the validation part 3 are nowhere in the training part; there "
+                                 "are 4 places with them"});
 }
 
 TEST_CASE("the byte order mark is dropped; any bytes do for byte tokens") {

@@ -173,6 +173,23 @@ double bigram_entropy(TokenSpan from, TokenSpan tokens, std::int64_t vocab, doub
   return std::min(unigram, sum / static_cast<double>(tokens.size() - 1));
 }
 
+std::string remark_on_unseen(TokenSpan train, TokenSpan validation, const Tokenizer& tokenizer) {
+  enum : std::uint8_t { unseen, found, seen };
+  std::vector<std::uint8_t> state(static_cast<std::size_t>(tokenizer.vocab_size()), unseen);
+  for (const std::int32_t id : train) state[static_cast<std::size_t>(id)] = seen;
+  Index kinds = 0, places = 0;
+  for (const std::int32_t id : validation) {
+    std::uint8_t& its = state[static_cast<std::size_t>(id)];
+    kinds += its == unseen;
+    places += its != seen;
+    if (its == unseen) its = found;
+  }
+  if (kinds == 0) return {};
+  return text("of the ", tokenizer.pairs() ? "tokens" : "characters", " of the validation part ", kinds,
+              kinds == 1 ? " is" : " are", " nowhere in the training part; there are ", places, " places with ",
+              kinds == 1 ? "it" : "them");
+}
+
 // -ln p of each token, the sum over its characters, in their place; built-in corpora are ASCII.
 std::vector<double> nats_by_token(std::vector<double> nats, std::span<const std::int32_t> tokens,
                                   const Tokenizer& tokenizer) {
@@ -313,6 +330,8 @@ Dataset::Dataset(const Texts& texts, const Tokenizer& tokenizer, const DataConfi
                   validation = TokenSpan(validation_).subspan(static_cast<std::size_t>(text.begin));
   facts_.train_tokens = std::ssize(train);
   facts_.validation_tokens = std::ssize(validation);
+  if (const std::string remark = remark_on_unseen(train, validation, tokenizer); !train.empty() && !remark.empty())
+    facts_.remarks.push_back(remark);
   const TokenSpan counted = train.empty() ? validation : train;
   facts_.unigram = unigram_entropy(counted, validation, tokenizer.vocab_size());
   facts_.bigram = bigram_entropy(counted, validation, tokenizer.vocab_size(), facts_.unigram);

@@ -2,6 +2,8 @@
 #include "normlab/data/tokenizer.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "normlab/base/check.h"
@@ -42,6 +44,25 @@ void move_characters(std::string& pending, std::string& out) {
     at += static_cast<std::size_t>(step.length);
   }
   pending.erase(0, at);
+}
+
+}  // namespace
+
+namespace {
+
+// "'x' (U+0078) 3 times, ...", the most frequent first, and how many more.
+std::string counted(const std::map<char32_t, std::int64_t>& characters) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::pair<char32_t, std::int64_t>> order(characters.begin(), characters.end());
+  std::ranges::stable_sort(order, std::ranges::greater(), &std::pair<char32_t, std::int64_t>::second);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
+    const auto [c, count] = order[i];
+    out += out.empty() ? "'" : ", '";
+    if (c >= 32 && c != 127) append_utf8(out, c);
+    out += text("' (", code_point_name(c), count == 1 ? ") once" : text(") ", count, " times"));
+  }
+  return order.size() > kShown ? text(out, " and ", order.size() - kShown, " more") : out;
 }
 
 }  // namespace
@@ -144,17 +165,21 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, std::string_v
 
 void Tokenizer::append(const NamedText& text, std::vector<std::int32_t>& ids) const {
   if (pairs_) return pairs_->encode(text.text, ids);
+  std::map<char32_t, std::int64_t> unknown;
+  std::size_t first = 0;
   for_each_character(text, [&](char32_t c, std::size_t at) {
     const std::int32_t id = id_of(c);
-    if (id < 0) {
-      std::string shown;
-      if (c >= 32 && c != 127) append_utf8(shown, c);
-      throw DataError(normlab::text(
-          text.name, ": character '", shown, "' (", code_point_name(c), ") at ", text.place(at), " is not among the ",
-          alphabet_.size(), " characters of the vocabulary; leave it out, or train with data.tokenizer=byte or bpe"));
-    }
-    ids.push_back(id);
+    if (id < 0 && unknown.empty()) first = at;
+    if (id < 0)
+      ++unknown[c];
+    else
+      ids.push_back(id);
   });
+  if (!unknown.empty())
+    throw DataError(normlab::text(
+        text.name, ": ", unknown.size(), unknown.size() == 1 ? " character is" : " characters are", " not among the ",
+        alphabet_.size(), " of the vocabulary: ", counted(unknown), "; the first is at ", text.place(first), "; leave ",
+        unknown.size() == 1 ? "it" : "them", " out, or train with data.tokenizer=byte or bpe"));
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
