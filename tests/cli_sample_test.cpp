@@ -132,6 +132,11 @@ TEST_CASE("cli: eval prints the loss, and with --json one document of the fixed 
   const Json second = parse_json(other.out, "eval");
   CHECK(second.at("floor").is_null());
   CHECK(second.at("tokens").integer() == 19);
+  const Finished lines =  // a line longer than the context of 16, an empty one, and one of a letter: 20 and 2 targets
+      run_program({"eval", shop.path("run"), "--json", "data.documents=lines", "--data",
+                   shop.write("lines.txt", "the cat and the dog\n\na\n")});
+  CHECK(lines.code == 0);
+  CHECK(parse_json(lines.out, "eval").at("tokens").integer() == 22);
   const Finished outside = run_program({"eval", shop.path("run"), "--data", shop.write("greek.txt", "the \xCE\xA9\n")});
   CHECK(outside.code == 2);
   CHECK_THAT(outside.err, ContainsSubstring("U+03A9") && ContainsSubstring("greek.txt"));

@@ -36,9 +36,29 @@ TEST_CASE("cli: text that is not UTF-8 is refused by characters with the byte's 
   const Strings settings{"data.source=" + shop.write("text.txt", content), "data.val_fraction=0.2"};
   const Finished refused = shop.train("run", settings);
   CHECK(refused.code == 2);
-  CHECK(holds(refused.err, "byte 100 is not UTF-8"));
+  CHECK(holds(refused.err, "byte 100 (line 1, column 94) is not UTF-8"));
   CHECK(holds(refused.err, "data.tokenizer=byte"));
   CHECK(shop.train("run", joined(settings, {"data.tokenizer=byte"})).code == 0);
+}
+
+TEST_CASE("cli: CRLF is counted and trained on as LF, in training, resuming, evaluating and prompts") {
+  const Workshop shop;
+  std::string content;
+  for (int i = 0; i < 40; ++i) content += "a line of it\r\n";
+  const std::string file = shop.write("windows.txt", content);
+  const Finished done = shop.train("run", {"data.source=" + file, "data.val_fraction=0.2", "--stop-at", "3"});
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  CHECK(holds(done.err, "note: data.source '" + file + "' has 40 line ends CRLF and 0 CR, which become LF"));
+  const Finished resumed = run_program({"train", "--resume", shop.path("run")});
+  CHECK(resumed.code == 0);
+  CHECK_FALSE(holds(resumed.err, "the data is not what"));
+  CHECK(run_program({"eval", shop.path("run"), "--data", file}).code == 0);
+  const auto sampled = [&](const std::string& prompt) {
+    return run_program({"sample", shop.path("run"), "--prompt", prompt, "--tokens", "20"});
+  };
+  CHECK(sampled("a\r\nline").code == 0);
+  CHECK(sampled("a\r\nline").out == sampled("a\nline").out);
 }
 
 TEST_CASE("cli: help and version are results") {

@@ -94,15 +94,15 @@ TEST_CASE("rot13, whole batches: every row of a batch is the text, or every one 
   // "Uryyb, Jbeyq! nopKLM": the beginning of the other domain, by hand.
   source.config.validation = source.path;
   source.config.documents = Documents::lines;
-  const Dataset lines = Dataset::load(source.config, 20, 1);
+  const Dataset lines = Dataset::load(source.config, 21, 1);
   const std::vector<Window> windows = lines.all_windows();
-  REQUIRE(windows.size() == 4);
+  REQUIRE(windows.size() == 50);  // a line of 20 letters with its newline, and 500 letters in 24 windows, twice
   const Batch batch = lines.validation_batch(windows);
-  CHECK(row_text(lines, batch, 0) == "Hello, World! abcXYZ");
-  CHECK(row_text(lines, batch, 2) == "Uryyb, Jbeyq! nopKLM");
-  CHECK(row_text(lines, batch, 3).substr(0, 15) == "nopqrstuvwxyzab");
-  CHECK(lines.first_batch(windows, 16).size() == 2);  // of one domain
-  CHECK(lines.first_batch(std::span(windows).subspan(2), 1).size() == 1);
+  CHECK(row_text(lines, batch, 0) == "\nHello, World! abcXYZ");
+  CHECK(row_text(lines, batch, 25) == "\nUryyb, Jbeyq! nopKLM");
+  CHECK(row_text(lines, batch, 26).substr(0, 16) == "\nnopqrstuvwxyzab");
+  CHECK(lines.first_batch(windows, 30).size() == 25);  // of one domain
+  CHECK(lines.first_batch(std::span(windows).subspan(25), 1).size() == 1);
 }
 
 TEST_CASE("rot13, mixed: a batch has rows of both, and evaluation takes them in turn") {

@@ -50,11 +50,19 @@ TEST_CASE("char: an unknown character is named with code point and position") {
   CHECK_THROWS_AS(tokenizer.encode("\xCE\xA9"
                                    "d"),
                   DataError);
-  CHECK_THROWS_WITH(tokenizer.encode("\xCE\xA9"
-                                     "d",
-                                     "--prompt"),
-                    ContainsSubstring("--prompt: character '\xCE\xA9' (U+03A9) at position 0 "));
-  CHECK_THROWS_WITH(tokenizer.encode("d\xC3\xA9\n"), ContainsSubstring("character '' (U+000A) at position 2 (byte 3)"));
+  CHECK_THROWS_WITH(
+      tokenizer.encode("\xCE\xA9"
+                       "d",
+                       "--prompt"),
+      ContainsSubstring("of the vocabulary: '\xCE\xA9' (U+03A9) once; the first is at byte 0; leave it out"));
+  CHECK_THROWS_WITH(tokenizer.encode("d\xC3\xA9\n"), ContainsSubstring("'' (U+000A) once; the first is at byte 3;"));
+  // All of them, the most frequent first, and 20 at most.
+  CHECK_THROWS_WITH(characters_of("abc").encode("axbyyyczx", "'f'"),
+                    "'f': 3 characters are not among the 3 of the vocabulary: 'y' (U+0079) 3 times, 'x' (U+0078) 2 "
+                    "times, 'z' (U+007A) once; the first is at byte 1; leave them out, or train with "
+                    "data.tokenizer=byte or bpe");
+  CHECK_THROWS_WITH(characters_of("a").encode("ABCDEFGHIJKLMNOPQRSTUVW"),
+                    ContainsSubstring("23 characters are not") && ContainsSubstring("'T' (U+0054) once and 3 more;"));
 }
 
 TEST_CASE("char: what is not UTF-8 is told by its byte") {

@@ -89,10 +89,12 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
            "sample: 'model.n_layers=2' is no option; a checkpoint has its own settings, and key=value cannot change "
            "them"},
           {{"sample", "@/run", "--prompt", "ab\xCE\xA9"},
-           "--prompt: character '\xCE\xA9' (U+03A9) at position 2 (byte 2) is not among the 52 characters of the "
-           "vocabulary; leave it out, or train with data.tokenizer=byte or bpe"},
+           "--prompt: 1 character is not among the 52 of the vocabulary: '\xCE\xA9' (U+03A9) once; the first is at "
+           "byte "
+           "2 (line 1, column 3); leave it out, or train with data.tokenizer=byte or bpe"},
           {{"sample", "@/run", "--prompt", "ab\xFF"},
-           "--prompt: byte 2 is not UTF-8; convert the text to UTF-8, or use data.tokenizer=byte or bpe, which take "
+           "--prompt: byte 2 (line 1, column 3) is not UTF-8; convert the text to UTF-8, or use data.tokenizer=byte or "
+           "bpe, which take "
            "any bytes"},
           {{"inspect"},
            "inspect: CONFIG or CHECKPOINT is missing; usage: normlab inspect CONFIG|CHECKPOINT [key=value ...] "

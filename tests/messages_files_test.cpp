@@ -170,8 +170,9 @@ TEST_CASE("messages: runs and checkpoints") {
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "
            "this a safetensors file? If so, it is damaged: take it from its source again"},
           {{"eval", "@/run", "--data", "@/greek.txt"},
-           "'@/greek.txt': character '\xCE\xA9' (U+03A9) at position 2 (byte 2) is not among the 52 characters of the "
-           "vocabulary; leave it out, or train with data.tokenizer=byte or bpe"},
+           "'@/greek.txt': 1 character is not among the 52 of the vocabulary: '\xCE\xA9' (U+03A9) 40 times; the first "
+           "is "
+           "at byte 2 (line 1, column 3); leave it out, or train with data.tokenizer=byte or bpe"},
           {{"eval", "@/run", "--data", "@/empty.txt"}, "'@/empty.txt': is empty; give a text to learn from"},
           {{"eval", "@/run", "--data", "@/one.txt"},
            "'@/one.txt': there are 1 tokens and no target among them; give more text"},
@@ -297,8 +298,7 @@ TEST_CASE("messages: how runs end that fail, and what is warned of") {
         advice}},
       {one,
        0,
-       {"outcome: stuck after 1 steps: the last validation loss lies above the mean of the unigram and bigram "
-        "entropies",
+       {"outcome: stuck after 1 steps: the best validation loss, ", ", the mean of the unigram and bigram entropies",
         "warning: schedule.warmup_steps = 100 is longer than the run"}},
       {joined(one, {"optimizer.lr=2"}),
        0,

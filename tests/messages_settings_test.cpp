@@ -234,8 +234,9 @@ TEST_CASE("messages: settings that do not go together, with each other or with t
           {{"data.tokenizer=@/none.json"}, "data.tokenizer: '@/none.json' is neither one of char byte bpe nor a file"},
           {{"data.tokenizer=@/tiny.yaml"}, "data.tokenizer '@/tiny.yaml':1:1: expected a value, found 'd'"},
           {{"data.tokenizer=bpe", "data.vocab_size=100000", "data.size=2000"},
-           "data.vocab_size: 100000 tokens cannot be made, since no pair of tokens occurs twice any more when there "
-           "are 478; give at most so many, or more text"},
+           "data.vocab_size: 100000 tokens cannot be made: when there are 478, no two neighbours within a word, a "
+           "number "
+           "or a run of other characters, which alone are joined, occur twice; give at most so many, or more text"},
           {{"model.from=@/none"}, "cannot read @/none: there is no such file; check the path"},
           {{"model.from=@/tiny.yaml"},
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "
@@ -247,7 +248,8 @@ TEST_CASE("messages: settings that do not go together, with each other or with t
            "model.from: @/run/checkpoints/step-000005.safetensors has data.tokenizer char, which its words belong to, "
            "and this configuration byte; leave data.tokenizer out"},
           {{"data.source=@/broken.txt"},
-           "data.source '@/broken.txt': byte 100 is not UTF-8; convert the text to UTF-8, or use data.tokenizer=byte "
+           "data.source '@/broken.txt': byte 100 (line 1, column 101) is not UTF-8; convert the text to UTF-8, or use "
+           "data.tokenizer=byte "
            "or bpe, which take any bytes"},
           {{"data.source=@/short.txt", "data.val_fraction=0.5"},
            "data.source '@/short.txt': there are 16 tokens to train on, but a window takes 17 (model.context_length + "

@@ -383,3 +383,62 @@ TEST_CASE("a directory is replaced only by force and only if it holds a run") {
   REQUIRE_THROWS_WITH(train(config, directory.path(""), force), ContainsSubstring("no run.json"));
   CHECK(read_file(directory.path("notes")) == "mine");
 }
+
+TEST_CASE("how a run ended is judged by its best validation loss, beside what the text can show") {
+  DataFacts data;
+  data.unigram = 3;
+  data.bigram = 2;
+  const auto judged = [&](double best, double last) {
+    TrainingState state;
+    state.best_loss = best;
+    state.best_step = 40;
+    state.last_loss = last;
+    RunReport report;
+    judge(report, state, data);
+    return report;
+  };
+  CHECK(judged(2.4, 2.4).outcome == Outcome::trained);
+  CHECK(judged(2.4, 2.4).reason.empty());
+  CHECK(judged(2.6, 2.6).outcome == Outcome::stuck);
+  CHECK(judged(2.6, 2.6).reason ==
+        "the best validation loss, 2.6000, lies above 2.5000, the mean of the unigram and bigram entropies");
+  const RunReport overfitted = judged(1.5, 4);  // learnt, and then learnt by heart
+  CHECK(overfitted.outcome == Outcome::trained);
+  CHECK(overfitted.overfitted);
+  CHECK(overfitted.reason ==
+        "overfitted: the best validation loss, 1.5000, was that of step 40, and the last is 2.5000 "
+        "above it");
+  CHECK_FALSE(judged(1.5, 1.54).overfitted);
+
+  data.bigram = 2.96;  // nothing to tell one from the other
+  CHECK(judged(2.99, 2.99).outcome == Outcome::trained);
+  CHECK_THAT(judged(2.99, 2.99).reason, ContainsSubstring("this text cannot show"));
+  data.floor = 2.95;
+  CHECK(judged(2.99, 2.99).reason.empty());
+  data.bigram = 2.94;  // the middle, 2.97, lies below what is within 0.05 of the floor
+  CHECK(judged(2.99, 2.99).outcome == Outcome::trained);
+  CHECK(judged(3.01, 3.01).outcome == Outcome::stuck);
+}
+
+TEST_CASE("a run that learnt its text by heart names its best checkpoint") {
+  const TemporaryDirectory directory;
+  std::string letters;
+  std::uint32_t state = 3;
+  for (int i = 0; i < 400; ++i) letters += static_cast<char>('a' + ((state = state * 1664525 + 1013904223) >> 29));
+  write_file(directory.path("letters.txt"), letters);
+  RunConfig config = small_config();
+  config.data.source = directory.path("letters.txt");
+  config.model.n_layers = 1;
+  config.optimizer.lr = 0.02;
+  config.train.steps = 80;
+  config.log.layers_every = 0;
+  const RunResult result = train(config, directory.path("run"));
+  CHECK(result.report.outcome == Outcome::trained);
+  CHECK(result.report.overfitted);
+  const std::string best = directory.path("run/checkpoints/best.safetensors");
+  const TrainingState kept = Checkpoint(best).state();
+  CHECK(kept.best_step == kept.step);
+  CHECK_THAT(result.summary, ContainsSubstring(text("was that of step ", kept.step, ", and the last is ")));
+  CHECK_THAT(result.summary,
+             ContainsSubstring(text(" sample ", best, " ")) && ContainsSubstring(text(" eval ", best, "\n")));
+}

@@ -38,7 +38,7 @@ RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
 
 Dataset data_of(const Checkpoint& checkpoint, const RunConfig& config, const Words& words) {
   if (const auto file = words.value("--data"))
-    return Dataset::evaluation_of(*file, checkpoint.tokenizer(), config.model.context_length, config.data.documents);
+    return Dataset::evaluation_of(*file, checkpoint.tokenizer(), config.model.context_length, config.data);
   Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
                                checkpoint.tokenizer());
   if (data.facts().hash != checkpoint.data_hash())
@@ -106,7 +106,9 @@ const Command eval_command{
     "CHECKPOINT [key=value ...] [--data FILE] [--json]",
     "CHECKPOINT is a file, or a run directory, which means its last checkpoint. Every token of the validation part of "
     "the\n"
-    "checkpoint's data is predicted once, in windows side by side.",
+    "checkpoint's data but the first is predicted once, in windows side by side; with data.documents=lines the first "
+    "too,\n"
+    "but not the newlines of empty lines.",
     "  normlab eval runs/shakespeare\n  normlab eval runs/shakespeare/checkpoints/best.safetensors --data other.txt",
     kOptions,
     run};

@@ -65,9 +65,10 @@ int run(const Words& words) {
   for (const std::string& stop : stops) require_utf8("--stop", stop, "give a text, as the terminal writes it");
 
   const bool from_file = words.has("--prompt-file");
-  const std::string prompt = prompt_of(words);
-  const Ids ids = checkpoint.tokenizer().encode(prompt, from_file ? "--prompt-file" : "--prompt");
-  if (!from_file) require_utf8("--prompt", prompt, "--prompt-file takes any bytes");
+  const SourceText prompt = source_text(prompt_of(words), checkpoint.config().data.newlines);
+  Ids ids;
+  checkpoint.tokenizer().append({prompt.text, from_file ? "--prompt-file" : "--prompt", &prompt}, ids);
+  if (!from_file) require_utf8("--prompt", prompt.text, "--prompt-file takes any bytes");
   if (static_cast<std::int64_t>(ids.size()) > model.config().context_length)
     fputs(text("normlab: the prompt has ", ids.size(), " tokens; the model sees the last ",
                model.config().context_length, " of them\n")

@@ -130,9 +130,10 @@ BytePairs BytePairs::train(std::span<const std::string_view> texts, std::int64_t
   std::vector<Merge> merges;
   while (static_cast<std::int64_t>(tokens.size()) < vocab_size) {
     const Candidate best = counts.best();
-    check<ConfigError>(best.count >= 2, "data.vocab_size: ", vocab_size, " tokens cannot be made, since no pair of ",
-                       "tokens occurs twice any more when there are ", tokens.size(),
-                       "; give at most so many, or more text");
+    check<ConfigError>(best.count >= 2, "data.vocab_size: ", vocab_size, " tokens cannot be made: when there are ",
+                       tokens.size(),
+                       ", no two neighbours within a word, a number or a run of other characters, which ",
+                       "alone are joined, occur twice; give at most so many, or more text");
     const std::string joined =
         tokens[static_cast<std::size_t>(best.pair[0])] + tokens[static_cast<std::size_t>(best.pair[1])];
     const auto [place, is_new] = known.emplace(joined, static_cast<std::int32_t>(tokens.size()));

@@ -8,22 +8,23 @@
 
 #include "normlab/data/corpus.h"
 #include "normlab/data/data_config.h"
+#include "normlab/data/source_text.h"
 #include "normlab/data/tokenizer.h"
 
 namespace normlab {
 
 struct Texts {
-  std::string first;  // training, and validation from `split` on unless `second` holds it
+  SourceText first;  // training, and validation from `split` on unless `second` holds it
   std::size_t split = 0;
-  std::string second;                   // data.validation
+  SourceText second;                    // data.validation
   std::string first_name, second_name;  // what messages call them
   bool separate = false;                // whether validation is `second`
   std::unique_ptr<Corpus> corpus;       // what `first` was drawn from; null for a file
 
-  NamedText train() const { return {std::string_view(first).substr(0, split), first_name}; }
+  NamedText train() const { return {std::string_view(first.text).substr(0, split), first_name, &first, 0}; }
   NamedText validation() const {
-    if (separate) return {second, second_name};
-    return {std::string_view(first).substr(split), first_name};
+    if (separate) return {second.text, second_name, &second, 0};
+    return {std::string_view(first.text).substr(split), first_name, &first, split};
   }
 };
 
@@ -33,8 +34,7 @@ Texts read_texts(const DataConfig& config, std::uint64_t seed);
 // ROT13: each of the letters A to Z and a to z thirteen places on, the rest as it is.
 std::string rot13(std::string_view text);
 
-// A file's bytes without the byte order mark. `name` begins the messages. DataError when there is no such file or it is
-// empty, SystemError when it cannot be read.
-std::string read_text_file(const std::string& path, std::string_view name);
+// `name` begins the messages. DataError when there is no such file or it is empty, SystemError when it cannot be read.
+SourceText read_text_file(const std::string& path, std::string_view name, Newlines newlines);
 
 }  // namespace normlab

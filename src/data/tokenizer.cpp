@@ -2,6 +2,8 @@
 #include "normlab/data/tokenizer.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "normlab/base/check.h"
@@ -16,12 +18,14 @@ constexpr std::string_view kSavedPairs = "bpe:";
 
 // f(code point, byte offset) for each character.
 template <class F>
-void for_each_character(std::string_view text, std::string_view name, const F& f) {
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Step step = utf8_step(text.substr(at));
-    check<DataError>(step.status == Utf8Step::valid, name, ": byte ", at, " is not UTF-8",
-                     step.status == Utf8Step::incomplete ? " (a character is cut off at the end)" : "",
-                     "; convert the text to UTF-8, or use data.tokenizer=byte or bpe, which take any bytes");
+void for_each_character(const NamedText& text, const F& f) {
+  for (std::size_t at = 0; at < text.text.size();) {
+    const Utf8Step step = utf8_step(text.text.substr(at));
+    if (step.status != Utf8Step::valid)
+      throw DataError(
+          normlab::text(text.name, ": ", text.place(at), " is not UTF-8",
+                        step.status == Utf8Step::incomplete ? " (a character is cut off at the end)" : "",
+                        "; convert the text to UTF-8, or use data.tokenizer=byte or bpe, which take any bytes"));
     f(step.code_point, at);
     at += static_cast<std::size_t>(step.length);
   }
@@ -44,6 +48,29 @@ void move_characters(std::string& pending, std::string& out) {
 
 }  // namespace
 
+namespace {
+
+// "'x' (U+0078) 3 times, ...", the most frequent first, and how many more.
+std::string counted(const std::map<char32_t, std::int64_t>& characters) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::pair<char32_t, std::int64_t>> order(characters.begin(), characters.end());
+  std::ranges::stable_sort(order, std::ranges::greater(), &std::pair<char32_t, std::int64_t>::second);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
+    const auto [c, count] = order[i];
+    out += out.empty() ? "'" : ", '";
+    if (c >= 32 && c != 127) append_utf8(out, c);
+    out += text("' (", code_point_name(c), count == 1 ? ") once" : text(") ", count, " times"));
+  }
+  return order.size() > kShown ? text(out, " and ", order.size() - kShown, " more") : out;
+}
+
+}  // namespace
+
+std::string NamedText::place(std::size_t at) const {
+  return source ? source->place(begin + at) : normlab::text("byte ", at);
+}
+
 Tokenizer::Tokenizer(std::vector<char32_t> alphabet) : alphabet_(std::move(alphabet)) {
   ascii_id_.fill(-1);
   for (std::size_t i = 0; i < alphabet_.size() && alphabet_[i] < 128; ++i)
@@ -62,7 +89,7 @@ Tokenizer Tokenizer::characters(std::span<const NamedText> texts) {
   std::array<bool, 128> ascii{};
   std::set<char32_t> beyond;
   for (const NamedText& each : texts)
-    for_each_character(each.text, each.name, [&](char32_t c, std::size_t) {
+    for_each_character(each, [&](char32_t c, std::size_t) {
       if (c < 128)
         ascii[c] = true;
       else
@@ -101,7 +128,7 @@ Tokenizer Tokenizer::load(std::string_view saved) {
       saved.starts_with(kSavedCharacters), "tokenizer: '", saved.substr(0, 20),
       "' is not a saved tokenizer; it must be 'byte', 'char:' and the characters, or 'bpe:' and the merges");
   std::vector<char32_t> alphabet;
-  for_each_character(saved.substr(kSavedCharacters.size()), "tokenizer", [&](char32_t c, std::size_t) {
+  for_each_character({saved.substr(kSavedCharacters.size()), "tokenizer"}, [&](char32_t c, std::size_t) {
     check<DataError>(alphabet.empty() || alphabet.back() < c, "tokenizer: ", code_point_name(c),
                      " is out of order; characters must rise by code point");
     alphabet.push_back(c);
@@ -132,25 +159,27 @@ std::int32_t Tokenizer::id_of(char32_t c) const {
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, std::string_view name) const {
   std::vector<std::int32_t> ids;
   ids.reserve(text.size());
-  append(text, name, ids);
+  append({text, name}, ids);
   return ids;
 }
 
-void Tokenizer::append(std::string_view text, std::string_view name, std::vector<std::int32_t>& ids) const {
-  if (pairs_) return pairs_->encode(text, ids);
-  const std::size_t begin = ids.size();
-  for_each_character(text, name, [&](char32_t c, std::size_t at) {
+void Tokenizer::append(const NamedText& text, std::vector<std::int32_t>& ids) const {
+  if (pairs_) return pairs_->encode(text.text, ids);
+  std::map<char32_t, std::int64_t> unknown;
+  std::size_t first = 0;
+  for_each_character(text, [&](char32_t c, std::size_t at) {
     const std::int32_t id = id_of(c);
-    if (id < 0) {
-      std::string shown;
-      if (c >= 32 && c != 127) append_utf8(shown, c);
-      throw DataError(
-          normlab::text(name, ": character '", shown, "' (", code_point_name(c), ") at position ", ids.size() - begin,
-                        " (byte ", at, ") is not among the ", alphabet_.size(),
-                        " characters of the vocabulary; leave it out, or train with data.tokenizer=byte or bpe"));
-    }
-    ids.push_back(id);
+    if (id < 0 && unknown.empty()) first = at;
+    if (id < 0)
+      ++unknown[c];
+    else
+      ids.push_back(id);
   });
+  if (!unknown.empty())
+    throw DataError(normlab::text(
+        text.name, ": ", unknown.size(), unknown.size() == 1 ? " character is" : " characters are", " not among the ",
+        alphabet_.size(), " of the vocabulary: ", counted(unknown), "; the first is at ", text.place(first), "; leave ",
+        unknown.size() == 1 ? "it" : "them", " out, or train with data.tokenizer=byte or bpe"));
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {

@@ -72,6 +72,7 @@ TrainingState read_state(const Safetensors& file) {
           diverging_steps,
           json.at("diverged").boolean(),
           {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")},
+          json.find("best_step") != nullptr ? json.at("best_step").integer() : 0,
           json.find("evaluation_due") != nullptr && json.at("evaluation_due").boolean()};
 }
 
@@ -110,6 +111,7 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
                      const std::string& data_hash, const TrainingState& state, const Gpt& model,
                      const Optimizer& optimizer) {
   Json state_json = Json::object({{"best_loss", state.best_loss},
+                                  {"best_step", state.best_step},
                                   {"last_loss", state.last_loss},
                                   {"diverging_steps", state.diverging_steps},
                                   {"diverged", state.diverged},

@@ -138,6 +138,7 @@ std::string Checkpointer::note(const EvalReport& evaluation) {
   state_.last_loss = evaluation.loss;
   if (!std::isfinite(evaluation.loss) || (state_.best_loss && evaluation.loss >= *state_.best_loss)) return {};
   state_.best_loss = evaluation.loss;
+  state_.best_step = evaluation.step;
   return save_(text(directory_, "/best.safetensors"));
 }
 

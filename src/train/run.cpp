@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "normlab/base/files.h"
@@ -55,12 +56,6 @@ struct Run {
   RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
   RunResult train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
 };
-
-// The state's loss, since a run that was resumed at its end has no evaluation of its own.
-bool is_stuck(const RunReport& report, const TrainingState& state, const DataFacts& data) {
-  return report.outcome == Outcome::trained && state.last_loss &&
-         !(*state.last_loss <= (data.unigram + data.bigram) / 2);
-}
 
 RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
   return_freed_memory();  // of what has been read
@@ -114,10 +109,7 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   Trainer trainer(config, data, model, optimizer, signal);
   RunResult result{trainer.run(first, last, observers, state.evaluation_due), directory, {}};
   RunReport& report = result.report;
-  if (is_stuck(report, state, data.facts())) {
-    report.outcome = Outcome::stuck;
-    report.reason = "the last validation loss lies above the mean of the unigram and bigram entropies";
-  }
+  judge(report, state, data.facts());
   const bool to_the_end = report.outcome == Outcome::trained || report.outcome == Outcome::stuck;
   if (state.diverged && to_the_end) report.outcome = Outcome::diverged;
   write_run_record(directory, record, report);
@@ -127,6 +119,26 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
 }
 
 }  // namespace
+
+void judge(RunReport& report, const TrainingState& state, const DataFacts& data) {
+  if (report.outcome != Outcome::trained || !state.last_loss) return;
+  const double best = state.best_loss.value_or(std::numeric_limits<double>::infinity());
+  const double middle = (data.unigram + data.bigram) / 2;
+  const bool at_floor = data.floor && best <= *data.floor + kTelling;
+  if (!at_floor && data.unigram - data.bigram < kTelling) {
+    report.reason =
+        text("this text cannot show whether it is stuck: unigram and bigram entropy differ by less than ", kTelling);
+  } else if (!at_floor && best > middle) {
+    report.outcome = Outcome::stuck;
+    report.reason = text("the best validation loss, ", fixed(best, 4), ", lies above ", fixed(middle, 4),
+                         ", the mean of the unigram and bigram entropies");
+  }
+  report.overfitted = *state.last_loss > best + kTelling;
+  if (report.overfitted)
+    report.reason += text(report.reason.empty() ? "" : "; ", "overfitted: the best validation loss, ", fixed(best, 4),
+                          state.best_step > 0 ? text(", was that of step ", state.best_step) : "", ", and the last is ",
+                          fixed(*state.last_loss - best, 4), " above it");
+}
 
 config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
   auto resolved = config::load_config<RunConfig>(path, overrides);

@@ -115,6 +115,12 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
            " to validate, vocabulary ", model.vocab_size(), "\nvalidation entropy in nats per ", unit(config.data),
            ": unigram ", fixed(data.unigram, 3), ", bigram ", fixed(data.bigram, 3));
   if (data.floor) out += text(", floor ", fixed(*data.floor, 3));
+  for (const std::string& remark : data.remarks) out += text("\nnote: ", remark);
+  if (data.windows > 0)
+    out +=
+        text("\ndocuments: lines, in ", data.windows, " windows to train on, of which ", data.windows_in_long_lines,
+             " (", fixed(100 * static_cast<double>(data.windows_in_long_lines) / static_cast<double>(data.windows), 1),
+             "%) are of lines longer than the context");
   out += text("\nmodel: ", m.n_layers, " layers, d_model ", m.d_model, ", ", m.n_heads, " heads, context ",
               m.context_length, ", ", model.store().parameter_count(), " parameters; each sublayer: ", equation_of(m));
   out += text("\nupdates: ", config::to_string(config.optimizer.name), ", lr ", config.optimizer.lr, ", warmup ",
@@ -158,8 +164,9 @@ std::string summary_of(const RunReport& report, const std::string& directory, co
                       "/config.yaml run.dir=", directory, " --force\n");
   if (report.outcome == Outcome::interrupted)
     return out + text("\nnext: ", program, " train --resume ", directory, '\n');
-  return out +
-         text("\nnext: ", program, " sample ", directory, " --tokens 300\n      ", program, " eval ", directory, '\n');
+  const std::string checkpoint = text(directory, report.overfitted ? "/checkpoints/best.safetensors" : "");
+  return out + text("\nnext: ", program, " sample ", checkpoint, " --tokens 300\n      ", program, " eval ", checkpoint,
+                    '\n');
 }
 
 }  // namespace normlab

@@ -27,6 +27,7 @@ Settings settings_of(std::string_view chosen) {
   settings.data.rot13 = std::array{Rot13::none, Rot13::batch, Rot13::sample}[digit(2, 3)];
   settings.data.vocab_size = 256 + digit(3, 32);
   settings.data.val_fraction = 0.05 + 0.1 * digit(4, 10);
+  settings.data.newlines = Newlines::keep;  // so that the text is what the file holds
   settings.context = 1 + digit(4, 7);
   return settings;
 }
@@ -65,6 +66,8 @@ void look_at(const Dataset& data, const Settings& settings, std::string_view tex
   promise(targets == expected, "as many targets as the windows have");
   if (settings.data.documents == Documents::stream && settings.data.rot13 == Rot13::none)
     promise(targets == data.facts().validation_tokens - 1, "each target is counted once");
+  if (settings.data.documents == Documents::lines)
+    promise(targets <= data.facts().validation_tokens, "no target is counted twice");
   look_at(data.validation_batch(data.first_batch(data.spread_windows(5), 4)), tokenizer.vocab_size());
 }
 
@@ -78,9 +81,7 @@ void text_data(std::string_view bytes) {
   const auto data = accepted([&] { return Dataset::load(settings.data, settings.context, 1337); });
   if (!data) return;
   look_at(*data, settings, text);
-  accepted([&] {
-    return Dataset::evaluation_of(scratch_file(), data->tokenizer(), settings.context, settings.data.documents);
-  });
+  accepted([&] { return Dataset::evaluation_of(scratch_file(), data->tokenizer(), settings.context, settings.data); });
 }
 
 }  // namespace normlab::fuzz

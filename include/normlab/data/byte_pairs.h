@@ -33,8 +33,8 @@ class BytePairs {
 
   // Ids 0 to 255 are the bytes. Each merge joins the pair of neighbouring tokens that occurs most often, counted at
   // every place; among equals the one with the lower left id, then with the lower right id. It makes the next token
-  // id, unless a token of these bytes is there already. ConfigError when no pair occurs twice before there are
-  // `vocab_size` tokens.
+  // id, unless a token of these bytes is there already. ConfigError when no pair within a pre-token occurs twice before
+  // there are `vocab_size` tokens.
   static BytePairs train(std::span<const std::string_view> texts, std::int64_t vocab_size);
   // DataError for a merge of tokens that its predecessors do not make, a merge that is there twice, and tokens that
   // have more than kMaxTokenBytes together: a few dozen merges could make as many gigabytes.

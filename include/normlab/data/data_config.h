@@ -11,6 +11,7 @@
 namespace normlab {
 
 enum class Documents { stream, lines };
+enum class Newlines { normalise, keep };
 enum class BatchesFrom { random, topic };
 enum class Rot13 { none, batch, sample };
 
@@ -30,7 +31,10 @@ struct DataConfig : config::Fields {
         "ours")
   FIELD(std::int64_t, vocab_size, 1024, config::between(256, 1000000), "bpe: tokens, of which 256 are the bytes")
   FIELD(Documents, documents, Documents::stream, config::any_value,
-        "stream: windows over one token stream; lines: a document is its line, padded on the right")
+        "stream: windows over one token stream; lines: a document is the newline before a line, the line and its own "
+        "newline, padded on the right, in several windows where it is longer than the context; empty lines are none")
+  FIELD(Newlines, newlines, Newlines::normalise, config::any_value,
+        "line ends of files and prompts: normalise makes LF of CRLF and of a CR alone, keep leaves every byte")
   FIELD(BatchesFrom, batches, BatchesFrom::random, config::any_value,
         "topic: all windows of a batch come from one span of topic_span tokens; for stream")
   FIELD(std::int64_t, topic_span, 4000, config::between(2, 1000000000), "topic: tokens of such a span")

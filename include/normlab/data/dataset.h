@@ -39,15 +39,21 @@ struct Window {
 // Tokens begin .. end of a part: the text, or its ROT13, which lies behind it.
 struct Domain {
   Index begin = 0, end = 0;
-  std::vector<Window> documents;  // for `lines`
+  std::vector<Window>
+      documents;            // for `lines`: their windows, the first of a document from the newline before its line
+  Index in_long_lines = 0;  // of these windows: in documents of several
 };
 
 // What is known about the data before any training; entropies and floor in nats per token.
 struct DataFacts {
-  std::string hash;  // of both texts, 16 hexadecimal digits (FNV-1a, 64 bits)
+  std::string hash;                  // of both texts as they are trained on, 16 hexadecimal digits (FNV-1a, 64 bits)
+  std::vector<std::string> remarks;  // what is to be told of the files before a run
   Index train_tokens = 0, validation_tokens = 0;
-  // H1 and H2: the loss on the validation tokens of a model that knows the frequencies of the training tokens, or those
-  // of pairs of neighbours (0.1 added to each count; where nothing is trained on, the validation tokens' own).
+  Index windows = 0, windows_in_long_lines = 0;  // for `lines`: of the training part, see Domain
+  // H1 and H2: the loss on the validation tokens of a model that knows the frequencies p1 of the training tokens (0.1
+  // added to each count), or also those of pairs of neighbours, p2: l p2 + (1 - l) p1. l is fitted on the last tenth of
+  // the training tokens by counts of the others; then all are counted. H2 is at most H1. Where nothing is trained on,
+  // the validation tokens take the place of the training tokens.
   double unigram = 0, bigram = 0;
   double bytes_per_token = 1;          // of the validation part: bits per byte = loss / (ln 2 bytes_per_token)
   std::optional<double> floor;         // -ln p of the validation text per target; built-in corpora only
@@ -73,9 +79,9 @@ class Dataset {
   static Dataset load(const DataConfig& config, Index context_length, std::uint64_t seed,
                       const std::optional<Tokenizer>& tokenizer = std::nullopt);
 
-  // All of a file as the validation part, and nothing to train on.
+  // All of a file as the validation part, and nothing to train on; documents and newlines as in `config`.
   static Dataset evaluation_of(const std::string& path, const Tokenizer& tokenizer, Index context_length,
-                               Documents documents);
+                               const DataConfig& config);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DataFacts& facts() const { return facts_; }
@@ -86,7 +92,7 @@ class Dataset {
 
   // Windows of the validation part, in order. At most `count` of them, spread evenly; fewer when so many would overlap.
   std::vector<Window> spread_windows(Index count) const;
-  // Windows side by side, the last one shorter, so that every target counts once; for `lines` one a document.
+  // Windows side by side, the last one (for `lines`, of each document) shorter, so that every target counts once.
   std::vector<Window> all_windows() const;
   // The first of `windows` that are evaluated together: `rows` of them at most, with data.rot13 = batch of one domain.
   std::span<const Window> first_batch(std::span<const Window> windows, Index rows) const;

@@ -11,12 +11,17 @@
 #include <vector>
 
 #include "normlab/data/byte_pairs.h"
+#include "normlab/data/source_text.h"
 
 namespace normlab {
 
-// A text and what a message calls it.
+// A text, what a message calls it and, where it is known, what it is a part of and from which byte on.
 struct NamedText {
   std::string_view text, name;
+  const SourceText* source = nullptr;
+  std::size_t begin = 0;
+
+  std::string place(std::size_t at) const;  // of text[at], in the whole file
 };
 
 class Tokenizer {
@@ -24,7 +29,7 @@ class Tokenizer {
   // The 256 bytes, id = byte. Accepts any bytes.
   static Tokenizer bytes();
   // The characters that occur in any of `texts`, in the order of their code points; the id is the rank. DataError with
-  // the byte offset for what is not UTF-8.
+  // the place for what is not UTF-8.
   static Tokenizer characters(std::span<const NamedText> texts);
   // Accepts any bytes.
   static Tokenizer byte_pairs(BytePairs pairs);
@@ -44,11 +49,11 @@ class Tokenizer {
   // byte is the one without merges; null for char.
   const BytePairs* pairs() const { return pairs_.get(); }
 
-  // DataError for a character outside of the vocabulary (character, code point, position counted in characters from 0)
-  // and, for char, for bytes that are not UTF-8 (byte offset). `name` is what the message calls the text.
+  // DataError for characters outside of the vocabulary and, for char, for bytes that are not UTF-8, with the place.
+  // `name` is what the message calls the text.
   std::vector<std::int32_t> encode(std::string_view text, std::string_view name = "text") const;
   // The same behind the ids that are there.
-  void append(std::string_view text, std::string_view name, std::vector<std::int32_t>& ids) const;
+  void append(const NamedText& text, std::vector<std::int32_t>& ids) const;
 
   // Always UTF-8: bytes that form no character become U+FFFD. Ids lie in [0, vocab_size), or ShapeError.
   std::string decode(std::span<const std::int32_t> ids) const;

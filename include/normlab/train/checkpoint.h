@@ -23,6 +23,7 @@ struct TrainingState {
   std::int64_t diverging_steps = 0;  // steps running with a loss above the bound of `diverged`
   bool diverged = false;             // the bound was passed for long enough
   GradientAverages gradient;
+  std::int64_t best_step = 0;   // of best_loss; 0 in checkpoints from before it was kept
   bool evaluation_due = false;  // a signal cut the evaluation of this step
 };
 

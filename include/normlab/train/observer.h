@@ -12,8 +12,12 @@
 
 namespace normlab {
 
-// How a run ended. stuck: trained to the end, but the last validation loss lies above (H1 + H2) / 2, the mean of the
-// unigram and bigram entropies of the validation tokens.
+// A difference between losses or entropies, in nats per token, that says something.
+inline constexpr double kTelling = 0.05;
+
+// How a run ended. stuck: trained to the end, but the best validation loss lies above (H1 + H2) / 2, the mean of the
+// unigram and bigram entropies of the validation tokens, and not within kTelling of a known floor; never where H1 and
+// H2 are closer than kTelling.
 enum class Outcome { trained, nonfinite, diverged, stuck, interrupted };
 
 // Losses in nats per token. The second half: targets at positions T/2 .. T-1 of each window, which have some history.
@@ -43,7 +47,8 @@ struct StepReport {
 struct RunReport {
   std::int64_t step = 0;  // updates done
   Outcome outcome = Outcome::trained;
-  std::string reason;                   // of an early end
+  std::string reason;                   // of an early end, or what the losses tell of one that was not early
+  bool overfitted = false;              // to the end, with a last validation loss more than kTelling above the best
   std::optional<EvalReport> last_eval;  // of this process
 };
 

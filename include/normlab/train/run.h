@@ -12,6 +12,7 @@
 #include "normlab/data/dataset.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/train/checkpoint.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
 #include "normlab/train/terminal.h"
@@ -48,6 +49,10 @@ struct RunResult {
 
 // What a sublayer f does to the stream x, as "x + f(layer(x))".
 std::string equation_of(const ModelConfig& model);
+
+// What the validation losses tell of a run that was trained to its end, into its report: the state's, since one that
+// was resumed there has no evaluation of its own.
+void judge(RunReport& report, const TrainingState& state, const DataFacts& data);
 
 // A configuration file with overrides, resolved.
 config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides);
