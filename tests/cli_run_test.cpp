@@ -65,14 +65,14 @@ TEST_CASE("cli: the files of a run and what they hold") {
     const std::string kind = json.at("kind").string();
     kinds.push_back(kind + number(json.at("step").integer()));
     const Strings names = names_of(json);
-    if (kind == "train") CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens"});
+    if (kind == "train") CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens", "crc"});
     if (kind == "eval")
-      CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor"});
+      CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor", "crc"});
     if (kind == "layers") CHECK(json.at("grad_norm").find("blocks.0.attn.qkv.weight") != nullptr);
   }
   CHECK(kinds == Strings{"layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});
   CHECK(names_of(parse_json(lines_of(read_file(shop.path("run/timing.jsonl")))[0], "timing.jsonl")) ==
-        Strings{"step", "seconds", "tokens_per_s", "peak_rss_mb"});
+        Strings{"step", "seconds", "tokens_per_s", "peak_rss_mb", "crc"});
 
   // D10: the first update has a rate above 0. D13: the first loss is near ln V.
   const Json first = parse_json(lines_of(shop.metrics("run"))[1], "metrics.jsonl");

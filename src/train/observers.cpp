@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "normlab/formats/json.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab {
 namespace {
@@ -54,7 +55,7 @@ void Progress::on_late_evaluation(const EvalReport& evaluation, RunControl& cont
   control.evaluation_cut = !sample;
   if (!sample) return;
   terminal_.line(indented(*sample));
-  metrics_.line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}}).line());
+  metrics_.line(log_line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}})));
 }
 
 void ReportRenewal::on_step_end(const StepReport&, const EvalReport* evaluation, RunControl& control) {

@@ -14,6 +14,7 @@
 #include "normlab/train/observers.h"
 #include "normlab/train/starting_model.h"
 #include "normlab/train/tensorboard.h"
+#include "normlab/train/tidy.h"
 #include "normlab/train/trainer.h"
 #include "run_directory.h"
 #include "start_report.h"
@@ -193,14 +194,16 @@ void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config
   }
 }
 
-// Cuts a log back to what an unbroken run had written by this step.
-void cut_log(const std::string& path, const TrainingState& state, Terminal& terminal) {
-  const std::string lines = std::filesystem::exists(path) ? read_file(path) : std::string();
+// Cuts a log back to what an unbroken run had written by this step; how many `train` lines it keeps. That of an earlier
+// version gets the checksums that the lines to come have.
+std::int64_t cut_log(const std::string& path, const TrainingState& state) {
+  if (!std::filesystem::exists(path)) return 0;
+  const std::string lines = read_file(path);
   const KeptLines kept = kept_lines(lines, state.step, path, state.evaluation_due);
-  if (kept.train_steps < state.step)
-    terminal.line(text("warning: ", path, " has the lines of ", kept.train_steps, " of ", state.step,
-                       " steps; the others were lost"));
   if (kept.bytes < static_cast<std::int64_t>(lines.size())) truncate_file(path, kept.bytes);
+  if (const std::string whole = lines.substr(0, static_cast<std::size_t>(kept.bytes)); !has_checksums(whole))
+    write_file(path, with_checksums(whole));
+  return kept.train_steps;
 }
 
 // best.safetensors is a checkpoint too, though none that --resume takes by itself: later steps may have been logged.
@@ -271,9 +274,11 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   checkpoint.reset();  // its bytes would stay in memory for the whole run
 
   const SignalFlag signal = options.watch_signals();
-  cut_log(text(directory, "/metrics.jsonl"), state, terminal);
-  const std::string timing = text(directory, "/timing.jsonl");
-  if (std::filesystem::exists(timing)) truncate_file(timing, kept_lines(read_file(timing), state.step, timing).bytes);
+  const std::string metrics = text(directory, "/metrics.jsonl");
+  if (const std::int64_t steps = cut_log(metrics, state); steps < state.step)
+    terminal.line(
+        text("warning: ", metrics, " has the lines of ", steps, " of ", state.step, " steps; the others were lost"));
+  cut_log(text(directory, "/timing.jsonl"), state);
   terminal.line(text("going on from ", path));
   terminal.line(start_report(config, data.facts(), model, team, static_cast<double>(std::filesystem::file_size(path))));
   return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::append,
