@@ -51,7 +51,7 @@ TEST_CASE("cli: the files of a run and what they hold") {
   const Json record = shop.record("run");
   for (const char* name :
        {"seed", "threads_asked", "threads", "threads_source", "flush_denormals", "compiler", "flags", "instruction_set",
-        "data_hash", "train_tokens", "validation_tokens", "parameters", "start", "end", "outcome"}) {
+        "run_id", "data_hash", "train_tokens", "validation_tokens", "parameters", "start", "end", "outcome"}) {
     CAPTURE(name);
     REQUIRE(record.find(name) != nullptr);
     CHECK_FALSE(record.at(name).is_null());
@@ -65,17 +65,19 @@ TEST_CASE("cli: the files of a run and what they hold") {
     const std::string kind = json.at("kind").string();
     kinds.push_back(kind + number(json.at("step").integer()));
     const Strings names = names_of(json);
-    if (kind == "train") CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens", "crc"});
+    if (kind == "train")
+      CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens", "crc"});
     if (kind == "eval")
-      CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor", "crc"});
+      CHECK(names ==
+            Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor", "crc"});
     if (kind == "layers") CHECK(json.at("grad_norm").find("blocks.0.attn.qkv.weight") != nullptr);
   }
-  CHECK(kinds == Strings{"layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});
+  CHECK(kinds == Strings{"run0", "layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});
   CHECK(names_of(parse_json(lines_of(read_file(shop.path("run/timing.jsonl")))[0], "timing.jsonl")) ==
         Strings{"step", "seconds", "tokens_per_s", "peak_rss_mb", "crc"});
 
   // D10: the first update has a rate above 0. D13: the first loss is near ln V.
-  const Json first = parse_json(lines_of(shop.metrics("run"))[1], "metrics.jsonl");
+  const Json first = parse_json(lines_of(shop.metrics("run"))[2], "metrics.jsonl");
   CHECK(first.at("lr").real() > 0);
   const double vocab = static_cast<double>(Checkpoint(shop.checkpoint("run", "step-000005")).tokenizer().vocab_size());
   CHECK(first.at("loss").real() == Approx(std::log(vocab)).epsilon(0.05));
@@ -290,7 +292,53 @@ TEST_CASE("cli: what --resume refuses, and that nothing is lost") {
   std::filesystem::create_directories(begun + "/checkpoints");
   write_file(begun + "/config.yaml", read_file(run + "/config.yaml"));
   CHECK_THAT(refused({begun}), ContainsSubstring("there is no checkpoint"));
-  CHECK(lines_of(shop.metrics("run")).size() == 7);
+  CHECK(lines_of(shop.metrics("run")).size() == 8);
+}
+
+TEST_CASE("cli: --resume refuses a checkpoint of another step's name, or of another run, and deletes nothing") {
+  const Workshop shop;
+  const Strings settings{"checkpoint.every=1", "checkpoint.keep=2", "--force"};
+  const auto refused = [&](const std::string& told) {
+    const Strings names = names_in(shop.path("run/checkpoints"));
+    const std::string metrics = shop.metrics("run");
+    const Finished done = run_program({"train", "--resume", shop.path("run")});
+    CHECK(done.code == 2);
+    CHECK_THAT(done.err, ContainsSubstring(told));
+    CHECK(names_in(shop.path("run/checkpoints")) == names);
+    CHECK((shop.metrics("run") == metrics));
+  };
+  REQUIRE(shop.train("run", settings).code == 0);
+  const std::string foreign = shop.checkpoint("run", "step-000009");
+  std::filesystem::copy(shop.checkpoint("run", "step-000004"), foreign);
+  refused(foreign + ": the name is that of step 9, and the checkpoint of step 4; name it step-000004.safetensors");
+  std::filesystem::remove(foreign);
+
+  const auto id = [&](const std::string& run) { return shop.record(run).at("run_id").string(); };
+  REQUIRE(shop.train("equal", joined(settings, {"train.threads=2", "log.every=1"})).code == 0);
+  CHECK(id("equal") == id("run"));
+  const Strings text_file{"data.source=" + shop.write("text.txt", std::string(900, 'a') + std::string(900, 'b'))};
+  for (const Strings& other : {Strings{"seed=2"}, {"model.from=" + shop.path("equal")}, text_file}) {
+    CAPTURE(other);
+    REQUIRE(shop.train("other", joined(settings, other)).code == 0);
+    CHECK(id("other") != id("run"));
+    const std::string own = shop.checkpoint("run", "step-000005"), kept = read_file(own);
+    write_file(own, read_file(shop.checkpoint("other", "step-000005")));
+    const std::string told = own + ": this is a checkpoint of run " + id("other") + ", and " + shop.path("run") +
+                             " is run " + id("run") + ": seed, settings, data, model.from or build differ";
+    refused(told);
+    const std::string record = read_file(shop.path("run/run.json"));
+    std::filesystem::remove(shop.path("run/run.json"));  // the log has it too
+    refused(told);
+    shop.write("run/run.json", record);
+    write_file(own, kept);
+  }
+  // From other weights under the same name.
+  const Strings from{"model.from=" + shop.path("other/checkpoints/step-000005.safetensors")};
+  REQUIRE(shop.train("other", settings).code == 0);
+  REQUIRE(shop.train("a", joined(settings, from)).code == 0);
+  REQUIRE(shop.train("other", joined(settings, {"optimizer.lr=0.1"})).code == 0);
+  REQUIRE(shop.train("b", joined(settings, from)).code == 0);
+  CHECK(id("a") != id("b"));
 }
 
 TEST_CASE("cli: a finished run that is resumed stays as it is, also where it was moved") {

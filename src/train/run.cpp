@@ -71,11 +71,15 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
 }
 
 RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
-  const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
+  const RunRecord record{config,    data.facts(), model.store().parameter_count(), model.vocab_size(), team,
+                         utc_now(), state.run_id};
   begin_run_files(directory, record);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
   TensorBoardLog tensorboard(directory, state.step, config::dump(config));
   for (LineWriter* lines : {&metrics, &timing}) lines->tell([&](std::string_view line) { tensorboard.add_line(line); });
+
+  if (logs == LineWriter::Start::empty)
+    metrics.line(log_line(Json::object({{"step", 0}, {"kind", "run"}, {"id", state.run_id}})));
 
   const std::int64_t first = state.step;
   const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));
@@ -163,8 +167,10 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const RunLock lock(directory);
   config.run.dir = directory;
   terminal.line(start_report(config, data.facts(), model, team));
-  return Run{config, directory, team, data, model, optimizer, {}, signal}.go(options, LineWriter::Start::empty,
-                                                                             terminal);
+  TrainingState state;
+  state.run_id = run_id(config, data.facts().hash, model);
+  return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::empty,
+                                                                                terminal);
 }
 
 namespace {
@@ -186,12 +192,36 @@ Checkpoint last_checkpoint(const std::string& directory) {
 void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
   for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
-    const bool may_change = path == "train.steps" || path == "train.threads" || path.starts_with("run.") ||
-                            path.starts_with("log.") || path.starts_with("eval.") || path.starts_with("checkpoint.");
     check<ConfigError>(
-        may_change, place, ": ", path, " cannot change from ", difference.left, " to ", difference.right,
+        may_change_on_resume(path), place, ": ", path, " cannot change from ", difference.left, " to ",
+        difference.right,
         "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
   }
+}
+
+// The id that run.json or, where it is lost or damaged, the log's first line has; empty where neither has one.
+std::string id_of_run(const std::string& directory) {
+  const std::string record = text(directory, "/run.json"), metrics = text(directory, "/metrics.jsonl");
+  try {
+    const Json json = parse_json(read_file(record), record);
+    if (const Json* id = json.is_object() ? json.find("run_id") : nullptr) return id->string();
+  } catch (const UserError&) {  // it is written anew
+  }
+  std::string id;
+  if (std::filesystem::exists(metrics))
+    read_log(read_file(metrics), metrics, [&](const Json& line, const std::string&, std::size_t) {
+      if (const Json* kind = line.find("kind"); kind && *kind == Json("run")) id = line.at("id").string();
+      return false;
+    });
+  return id;
+}
+
+void refuse_checkpoint_of_other_run(const Checkpoint& checkpoint, const std::string& directory) {
+  const std::string& id = checkpoint.state().run_id;
+  const std::string own = id_of_run(directory);
+  check<UserError>(own.empty() || id == own, checkpoint.path(), ": this is a checkpoint of ",
+                   id.empty() ? "an earlier version" : text("run ", id), ", and ", directory, " is run ", own,
+                   ": seed, settings, data, model.from or build differ. Move it elsewhere, and put the run's own back");
 }
 
 // Cuts a log back to what an unbroken run had written by this step; how many `train` lines it keeps. That of an earlier
@@ -254,6 +284,7 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   std::optional<Checkpoint> checkpoint = last_checkpoint(directory);
   const std::string path = checkpoint->path();
   const TrainingState state = checkpoint->state();
+  refuse_checkpoint_of_other_run(*checkpoint, directory);
   refuse_other_settings(*checkpoint, as_written, config_path);
   refuse_other_settings(*checkpoint, config, "--resume");
   check<ConfigError>(state.step <= config.train.steps, "--resume: ", path, " is at step ", state.step,

@@ -159,6 +159,7 @@ void begin_run_files(const std::string& directory, const RunRecord& record) {
 void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report) {
   const BuildFacts& build = build_facts();
   Json json = Json::object({
+      {"run_id", record.id},
       {"version", build.version},
       {"commit", build.commit},
       {"seed", record.config.seed},

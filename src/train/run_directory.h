@@ -40,6 +40,7 @@ struct RunRecord {
   Index parameters = 0, vocab_size = 0;
   Team team;
   std::string start;  // UTC, as 2026-01-31T12:00:00Z
+  std::string id;     // run_id
 };
 
 std::string utc_now();

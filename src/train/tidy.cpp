@@ -73,7 +73,9 @@ constexpr std::size_t kSealed = kChecksum.size() + 8 + 2;
 std::string sealed(std::string_view open) {
   return text(open, kChecksum, hexadecimal(std::uint64_t{crc32c(open)} << 32, 8), "\"}");
 }
-std::string_view unsealed(std::string_view line) { return line.substr(0, line.size() - std::min(kSealed, line.size())); }
+std::string_view unsealed(std::string_view line) {
+  return line.substr(0, line.size() - std::min(kSealed, line.size()));
+}
 bool is_intact(std::string_view line) { return line == sealed(unsealed(line)); }
 
 // Half of the member's name is enough, so that no single change makes a line one of an earlier version.
@@ -100,8 +102,9 @@ Json checked_line(std::string_view line, const std::string& place, bool others_h
     return json;
   }
   const std::string right = sealed(unsealed(line));
-  check<DataError>(line == right, place, ": this line was damaged or edited: it ends in ", line.substr(line.size() - 10),
-                   ", and by its checksum it should in ", right.substr(right.size() - 10));
+  check<DataError>(line == right, place, ": this line was damaged or edited: it ends in ",
+                   line.substr(line.size() - 10), ", and by its checksum it should in ",
+                   right.substr(right.size() - 10));
   return parse_line(text(unsealed(line), '}'), place);
 }
 
@@ -137,7 +140,8 @@ void read_log(std::string_view jsonl, const std::string& path,
                          ": this line was damaged: its line break is another character");
         return;
       }
-      if (const Json line = checked_line(jsonl.substr(begin, end - begin), place, checksums); !act(line, place, end + 1))
+      if (const Json line = checked_line(jsonl.substr(begin, end - begin), place, checksums);
+          !act(line, place, end + 1))
         return;
     } catch (const DataError& error) {
       throw DataError(text(error.what(), "; delete this line, or the file, to go on without it"));

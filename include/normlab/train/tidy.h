@@ -27,10 +27,10 @@ struct Figure {
 // the line's bytes up to there, which tells any change of it.
 std::string log_line(const Json& line);
 
-// The whole lines of a log in turn, without their checksums, while `act` wants more; `end` is where the next one begins.
-// The last one may have been cut short by a crash, and is left out. DataError with file and line for one that is no
-// object with a step (and a text where it has a kind), or that is not what was written, and what `act` says of it. Logs of earlier versions have no
-// checksum in any line; a line without one among others that have it is refused.
+// The whole lines of a log in turn, without their checksums, while `act` wants more; `end` is where the next one
+// begins. The last one may have been cut short by a crash, and is left out. DataError with file and line for one that
+// is no object with a step (and a text where it has a kind), or that is not what was written, and what `act` says of
+// it. Logs of earlier versions have no checksum in any line; a line without one among others that have it is refused.
 void read_log(std::string_view jsonl, const std::string& path,
               const std::function<bool(const Json& line, const std::string& place, std::size_t end)>& act);
 
