@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <thread>
 
 #include "catch.h"
 #include "cli_runs.h"
 #include "normlab/base/build_facts.h"
+#include "normlab/base/clock.h"
 #include "normlab/base/machine.h"
 #include "normlab/config/loader.h"
 #include "normlab/train/checkpoint.h"
@@ -211,9 +213,15 @@ TEST_CASE("cli: the number of threads, its source, and a warning above what may 
   CHECK(read_file(shop.checkpoint("one", "step-000005")) == read_file(shop.checkpoint("more", "step-000005")));
 }
 
-TEST_CASE("cli: Ctrl-C and SIGTERM write a checkpoint, and the run goes on as if unbroken") {
+TEST_CASE(
+    "cli: Ctrl-C, SIGTERM and the warnings of job schedulers write a checkpoint, and the run goes on as if unbroken") {
   const Workshop shop;
-  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130},
+                                     {SIGTERM, 143},
+                                     {SIGHUP, 128 + SIGHUP},
+                                     {SIGUSR1, 128 + SIGUSR1},
+                                     {SIGUSR2, 128 + SIGUSR2},
+                                     {SIGXCPU, 128 + SIGXCPU}}) {
     CAPTURE(signal);
     const std::string run = text("run-", signal);
     Process process(shop.training(run, kLong));
@@ -246,6 +254,50 @@ TEST_CASE("cli: a second Ctrl-C does not wait for the step") {
   process.send(SIGINT);
   CHECK(process.wait().code == 130);
   CHECK(names_in(shop.path("run/checkpoints")).empty());
+}
+
+TEST_CASE("cli: warnings that come again wait for the step, and SIGHUP that is ignored stays so") {
+  const Workshop shop;
+  void (*const before)(int) = std::signal(SIGHUP, SIG_IGN);
+  Process process(shop.training("run", joined(kLong, {"train.grad_accumulation=1000"})));  // a step of some 100 ms
+  std::signal(SIGHUP, before);
+  REQUIRE(reaches_step(shop, "run", 1));
+  process.send(SIGHUP);
+  REQUIRE(reaches_step(shop, "run", 2));
+  for (const int warning : {SIGUSR1, SIGXCPU, SIGXCPU, SIGTERM}) process.send(warning);
+  const Finished done = process.wait();
+  INFO(done.err);
+  CHECK(done.code == 143);
+  CHECK(shop.record("run").at("outcome").string() == "interrupted");
+  CHECK(Checkpoint(checkpoint_path(shop.path("run"))).state().step >= 2);
+}
+
+TEST_CASE("cli: train.time_limit ends a run in time with 75, again and again, and the end is that of an unbroken one") {
+  const Workshop shop;
+  const Strings limit{"train.time_limit=0.02"};  // 1.2 seconds
+  const Clock::time_point start = Clock::now();
+  const Finished done = shop.train("run", joined(kLong, limit));
+  CHECK(seconds_since(start) > 0.6);
+  CHECK(seconds_since(start) < 1.7);
+  INFO(done.out << done.err);
+  CHECK(done.code == 75);
+  CHECK_THAT(done.out, ContainsSubstring("by train.time_limit") && ContainsSubstring("normlab train --resume"));
+  CHECK(shop.record("run").at("outcome").string() == "interrupted");
+  const std::int64_t step = Checkpoint(checkpoint_path(shop.path("run"))).state().step;
+  REQUIRE(step > 0);
+  // A limit that is over at once still lets each process do a step.
+  CHECK(run_program({"train", "--resume", shop.path("run"), "train.time_limit=1e-9"}).code == 75);
+  CHECK(Checkpoint(checkpoint_path(shop.path("run"))).state().step == step + 1);
+  const Strings length{text("--stop-at=", step + 3)};
+  CHECK(run_program(joined({"train", "--resume", shop.path("run"), "train.time_limit=null"}, length)).code == 0);
+  REQUIRE(shop.train("unbroken", joined(kLong, length)).code == 0);
+  CHECK((shop.metrics("run") == shop.metrics("unbroken")));
+  CHECK((read_file(checkpoint_path(shop.path("run"))) == read_file(checkpoint_path(shop.path("unbroken")))));
+
+  // A sample that would take minutes is cut.
+  const Finished cut = shop.train("cut", {"eval.every=1", "log.sample_tokens=1000000", "train.time_limit=0.01"});
+  CHECK(cut.code == 75);
+  CHECK(seconds_since(start) < 20);
 }
 
 TEST_CASE("cli: a run that was killed goes on from its last checkpoint") {

@@ -124,10 +124,11 @@ std::vector<std::string> command_of(const Sweep& sweep, const std::string& direc
   };
   if (sweep.head.measure == Measure::train) {
     if (!anew && is_run(run) && !checkpoint_steps(run + "/checkpoints").empty())
-      return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false"};
+      return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false", "train.time_limit=null"};
     fs::remove_all(run);
     write_file(configuration, config::dump(point.config));
-    return with_start({"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false"});
+    return with_start({"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false",
+                       "train.time_limit=null"});
   }
   fs::create_directories(run);
   write_file(configuration, config::dump(point.config));

@@ -52,6 +52,7 @@ struct Run {
   Optimizer& optimizer;
   TrainingState state;
   SignalFlag signal;
+  Clock::time_point start;
 
   RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
   RunResult train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
@@ -109,6 +110,10 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   std::unique_ptr<Observer> from_above;
   if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics, signal});
   if (from_above) observers.push_back(from_above.get());
+  std::optional<TimeLimit> time_limit;
+  if (config.train.time_limit && signal != nullptr)
+    observers.push_back(&time_limit.emplace(*config.train.time_limit, start,
+                                            3.0 * sizeof(Real) * static_cast<double>(record.parameters)));
   InterruptWatch interrupt;
   observers.push_back(&interrupt);
   ReportRenewal report_renewal(terminal, [&] { options.report(directory); });
@@ -154,6 +159,7 @@ RunConfig config_of_run(const std::string& directory) {
 }
 
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
+  const Clock::time_point start_time = Clock::now();
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
   std::optional<StartingPoint> start = read_starting_point(config);
@@ -169,8 +175,8 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   terminal.line(start_report(config, data.facts(), model, team));
   TrainingState state;
   state.run_id = run_id(config, data.facts().hash, model);
-  return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::empty,
-                                                                                terminal);
+  return Run{config, directory, team, data, model, optimizer, state, signal, start_time}.go(
+      options, LineWriter::Start::empty, terminal);
 }
 
 namespace {
@@ -192,10 +198,10 @@ Checkpoint last_checkpoint(const std::string& directory) {
 void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
   for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
-    check<ConfigError>(
-        may_change_on_resume(path), place, ": ", path, " cannot change from ", difference.left, " to ",
-        difference.right,
-        "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
+    check<ConfigError>(may_change_on_resume(path), place, ": ", path, " cannot change from ", difference.left, " to ",
+                       difference.right,
+                       "; only train.steps, train.threads, train.time_limit, log.*, eval.* and checkpoint.* can. Start "
+                       "a new run instead");
   }
 }
 
@@ -262,6 +268,7 @@ void warn_of_other_schedule(const Checkpoint& checkpoint, const RunConfig& confi
 
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {
+  const Clock::time_point start_time = Clock::now();
   const std::string config_path = text(directory, "/config.yaml");
   check<UserError>(std::filesystem::is_directory(directory), directory,
                    ": --resume takes the directory of a run, and there is none; name one that normlab train wrote");
@@ -312,8 +319,8 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   cut_log(text(directory, "/timing.jsonl"), state);
   terminal.line(text("going on from ", path));
   terminal.line(start_report(config, data.facts(), model, team, static_cast<double>(std::filesystem::file_size(path))));
-  return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::append,
-                                                                                terminal);
+  return Run{config, directory, team, data, model, optimizer, state, signal, start_time}.go(
+      options, LineWriter::Start::append, terminal);
 }
 
 }  // namespace normlab

@@ -47,6 +47,16 @@ struct RunReport {
   std::optional<EvalReport> last_eval;  // of this process
 };
 
+// The signals that end a run, its state saved, and the reason that is given: those of a person, those by which a
+// terminal or a job scheduler warns, and that of TimeLimit.
+struct RunSignal {
+  int number;
+  const char* reason;
+};
+inline constexpr RunSignal kRunSignals[] = {
+    {SIGINT, "by SIGINT"},   {SIGTERM, "by SIGTERM"}, {SIGHUP, "by SIGHUP"},           {SIGUSR1, "by SIGUSR1"},
+    {SIGUSR2, "by SIGUSR2"}, {SIGXCPU, "by SIGXCPU"}, {SIGALRM, "by train.time_limit"}};
+
 // What a signal handler sets to the signal's number; null where nobody watches for signals.
 using SignalFlag = const volatile std::sig_atomic_t*;
 
@@ -64,7 +74,8 @@ struct RunControl {
   }
   bool signalled() const { return signal != nullptr && *signal != 0; }
   void heed_signal() {
-    if (signalled()) request(Outcome::interrupted, *signal == SIGTERM ? "by SIGTERM" : "by SIGINT");
+    for (const RunSignal& each : kRunSignals)
+      if (signalled() && *signal == each.number) request(Outcome::interrupted, each.reason);
   }
 };
 
