@@ -14,6 +14,7 @@
 #include "normlab/base/machine.h"
 #include "normlab/config/loader.h"
 #include "normlab/train/checkpoint.h"
+#include "normlab/train/run.h"
 
 using namespace normlab;
 
@@ -457,16 +458,82 @@ TEST_CASE("cli: a full disk ends the run with exit code 4 and leaves the older c
   CHECK(run_program({"train", "--resume", shop.path("run")}).code == 0);
 }
 
-TEST_CASE("cli: resuming with other data warns") {
+TEST_CASE("cli: resuming takes the run's own text, wherever it lies by now, and no other") {
   const Workshop shop;
   std::string content;
   for (int i = 0; i < 100; ++i) content += "the cat sat on the mat\n";
-  const std::string source = "data.source=" + shop.write("text.txt", content);
-  REQUIRE(shop.train("run", {source, "--stop-at=2"}).code == 0);
-  shop.write("text.txt", content + "the cat\n");
-  const Finished done = run_program({"train", "--resume", shop.path("run")});
+  std::filesystem::create_directories(shop.path("project/texts"));
+  shop.write("project/texts/a.txt", content);
+  shop.write("project/texts/b.txt", "the mat sat on the cat, the cat on the mat\n");
+  const Surroundings project{.directory = shop.path("project")};
+  const auto begin = [&](const std::string& name, const Strings& more) {
+    return run_program(joined({"train", "../tiny.yaml", "run.dir=runs/" + name, "data.source=texts/a.txt",
+                               "data.validation=texts/b.txt"},
+                              more),
+                       project)
+        .code;
+  };
+  REQUIRE(begin("whole", {}) == 0);
+  REQUIRE(begin("run", {"--stop-at=2"}) == 0);
+  const auto resume = [&](const std::string& run, const Strings& more = {}) {
+    return run_program(joined({"train", "--resume", shop.path(run)}, more));
+  };
+
+  shop.write("project/texts/a.txt", content + "the cat\n");
+  const std::string metrics = shop.metrics("project/runs/run");
+  const Finished other = run_program({"train", "--resume", "runs/run"}, project);
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err,
+             ContainsSubstring("data.source: texts/a.txt: this is another text than the run's: its hash is ") &&
+                 ContainsSubstring("name it with data.source=PATH") && ContainsSubstring("model.from=runs/run"));
+  shop.write("project/texts/a.txt", "THE DOG");  // characters that the tokenizer does not know
+  const Finished unknown = run_program({"train", "--resume", "runs/run"}, project);
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, ContainsSubstring("name it with data.source=PATH"));
+  CHECK((shop.metrics("project/runs/run") == metrics));
+
+  // A text that was moved is named; a wrong one, or a built-in corpus, is refused.
+  shop.write("elsewhere.txt", content);
+  std::filesystem::copy(shop.path("project/runs/run"), shop.path("named"), std::filesystem::copy_options::recursive);
+  const Strings validation{"data.validation=" + shop.path("project/texts/b.txt")};
+  CHECK(resume("named", joined(validation, {"data.source=" + shop.path("project/texts/b.txt")})).code == 2);
+  CHECK_THAT(resume("named", {"data.source=markov"}).err, ContainsSubstring("data.source cannot change"));
+  CHECK(resume("named", joined(validation, {"data.source=" + shop.path("elsewhere.txt")})).code == 0);
+  CHECK((shop.metrics("named") == shop.metrics("project/runs/whole")));
+  CHECK(resume("named").code == 0);
+
+  // A folder that was moved as a whole, from another folder, and again.
+  shop.write("project/texts/a.txt", content);
+  std::filesystem::rename(shop.path("project"), shop.path("moved"));
+  CHECK(resume("moved/runs/run", {"--stop-at=3"}).code == 0);
+  std::filesystem::create_directory(shop.path("deep"));
+  std::filesystem::rename(shop.path("moved"), shop.path("deep/project"));
+  CHECK(resume("deep/project/runs/run").code == 0);
+  const std::string last = "/checkpoints/step-000005.safetensors";
+  for (const std::string& file : {std::string("/metrics.jsonl"), last})
+    CHECK((read_file(shop.path("deep/project/runs/run" + file)) ==
+           read_file(shop.path("deep/project/runs/whole" + file))));
+}
+
+TEST_CASE("cli: a config.yaml that was lost is written anew from the checkpoint") {
+  const Workshop shop;
+  REQUIRE(shop.train("whole", {"train.threads=1"}).code == 0);
+  REQUIRE(shop.train("run", {"train.threads=1", "--stop-at=2"}).code == 0);
+  std::filesystem::remove(shop.path("run/config.yaml"));
+  const Finished done = run_program({"train", "--resume", shop.path("run"), "log.sample_tokens=0"});
   CHECK(done.code == 0);
-  CHECK(holds(done.err, "warning: the data is not what the run began with"));
+  CHECK_THAT(done.err, ContainsSubstring(shop.path("run/config.yaml") + " was lost, and is written anew from " +
+                                         shop.checkpoint("run", "step-000002") +
+                                         ", train.threads from run.json; log.*, checkpoint.* and train.time_limit have "
+                                         "their defaults where they are not given again"));
+  CHECK((shop.metrics("run") == shop.metrics("whole")));
+  CHECK((read_file(shop.checkpoint("run", "step-000005")) == read_file(shop.checkpoint("whole", "step-000005"))));
+  // All but what lies outside of checkpoints.
+  Strings differ;
+  for (const config::Difference& each : config::differences(load_run_config(shop.path("run/config.yaml"), {}).config,
+                                                            load_run_config(shop.path("whole/config.yaml"), {}).config))
+    differ.push_back(each.path);
+  CHECK(differ == Strings{"run.dir", "log.every"});
 }
 
 TEST_CASE("cli: a value that is not finite, and a loss that grew, have their own exit codes and outcomes") {

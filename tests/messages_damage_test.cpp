@@ -30,8 +30,8 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
   CHECK(run_program({"report", shop.path("run")}).code == 0);
 
   const std::string empty =
-      "@/run/config.yaml: holds no key, and that of a run has every one: it is damaged. The settings are in the "
-      "metadata of the run's checkpoints too, as `config`: write them back";
+      "@/run/config.yaml: holds no key, and that of a run has every one: it is damaged. Remove it, and "
+      "normlab train --resume writes it anew from the run's checkpoint";
   const std::string misfit =
       "@/run/config.yaml: model.n_heads: 3 does not divide model.d_model, 128; each head has d_model / n_heads "
       "channels";
@@ -45,10 +45,11 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
   }
   std::string cut = read_file(trained().path("run/config.yaml"));
   damage(shop, "config.yaml", cut.erase(cut.find("  size: 20000\n"), 14));
-  check_mistake(shop, {},
-                {{"train", "--resume", "@/run", "model.norm=rms"},
-                 "@/run/config.yaml: data.size cannot change from 20000 to 1000000; only train.steps, train.threads, "
-                 "train.time_limit, log.*, eval.* and checkpoint.* can. Start a new run instead"});
+  check_mistake(
+      shop, {},
+      {{"train", "--resume", "@/run", "model.norm=rms"},
+       "@/run/config.yaml: data.size cannot change from 20000 to 1000000; only train.steps, train.threads, "
+       "train.time_limit, log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"});
 }
 
 TEST_CASE("messages: a line of a log that cannot be read is told by its number, and how to go on without it") {
