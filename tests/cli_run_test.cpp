@@ -548,6 +548,20 @@ TEST_CASE("cli: a value that is not finite, and a loss that grew, have their own
   CHECK(shop.record("lost").at("outcome").string() == "nonfinite");
   const std::int64_t step = shop.record("lost").at("step").integer();
   CHECK(Checkpoint(checkpoint_path(shop.path("lost"))).state().step == step);
+  // The step that failed has its line; on resuming it goes, and comes again.
+  const std::string metrics = shop.metrics("lost");
+  const Json line = parse_json(lines_of(metrics).back(), "metrics.jsonl");
+  CHECK(line.at("kind").string() == "train");
+  CHECK(line.at("step").integer() == step + 1);
+  CHECK((line.at("loss").is_null() || line.at("grad_norm").is_null()));
+  CHECK(line.at("clip_coef").is_null());
+  CHECK(line.at("tokens").integer() == 64);
+  CHECK_FALSE(line.at("finite").boolean());
+  CHECK(run_program({"train", "--resume", shop.path("lost")}).code == 3);
+  CHECK((shop.metrics("lost") == metrics));
+  for (const Strings& reader :
+       {Strings{"report", shop.path("lost"), "--text"}, {"diff", shop.path("lost"), shop.path("lost")}})
+    CHECK(run_program(reader).code == 0);
 
   const Finished grew =
       shop.train("grew", {"optimizer.name=sgd", "optimizer.lr=10", "schedule.warmup_steps=0", "train.steps=60"});

@@ -15,6 +15,15 @@ namespace {
 
 Json line_of(std::int64_t step, const char* kind) { return Json::object({{"step", step}, {"kind", kind}}); }
 
+Json train_line(const StepReport& step) {
+  return line_of(step.step, "train")
+      .set("loss", step.loss)
+      .set("lr", step.lr)
+      .set("grad_norm", step.grad_norm)
+      .set("clip_coef", step.clip_coef)
+      .set("tokens", step.tokens);
+}
+
 void add_statistics(Json& line, const StatisticsReport& report) {
   Json mean = Json::object(), variance = Json::object();
   for (std::size_t i = 0; i < report.norms.size(); ++i) {
@@ -30,13 +39,12 @@ void add_statistics(Json& line, const StatisticsReport& report) {
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
-  lines_.line(log_line(line_of(step.step, "train")
-                           .set("loss", step.loss)
-                           .set("lr", step.lr)
-                           .set("grad_norm", step.grad_norm)
-                           .set("clip_coef", step.clip_coef)
-                           .set("tokens", step.tokens)));
+  lines_.line(log_line(train_line(step)));
   if (evaluation) on_late_evaluation(*evaluation, control);
+}
+
+void MetricsLog::on_nonfinite_step(const StepReport& step) {
+  lines_.line(log_line(train_line(step).set("finite", false)));
 }
 
 void MetricsLog::on_late_evaluation(const EvalReport& evaluation, RunControl&) {

@@ -95,6 +95,8 @@ class Observer {
   virtual void on_gradients(std::int64_t step, const ParameterStore& store) { (void)step, (void)store; }
   // After the update and, where one was due, the evaluation of its result.
   virtual void on_step_end(const StepReport&, const EvalReport* /*null: none was due*/, RunControl&) {}
+  // A step whose loss or gradient norm is not finite, and which is not done.
+  virtual void on_nonfinite_step(const StepReport&) {}
   // The evaluation of the step that a resumed run begins at, which a signal had cut.
   virtual void on_late_evaluation(const EvalReport&, RunControl&) {}
   virtual void on_run_end(const RunReport&) {}
