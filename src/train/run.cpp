@@ -24,7 +24,7 @@
 namespace normlab {
 namespace {
 
-Team assemble_team(const TrainConfig &config, Terminal &terminal) {
+Team assemble_team(const TrainConfig& config, Terminal& terminal) {
   const ThreadLimit allowed = allowed_threads();
   Team team{allowed.count, 1, allowed.source};
   if (config.threads) {
@@ -38,51 +38,56 @@ Team assemble_team(const TrainConfig &config, Terminal &terminal) {
   flush_denormals(config.flush_denormals);
   team.measured = measured_threads();
   if (team.measured < team.asked)
-    terminal.line(text("warning: ", team.measured, " of the ", team.asked, " threads of ", team.source,
-                       " run: the system or OpenMP's settings (OMP_THREAD_LIMIT) give no "
-                       "more; the results are the same"));
+    terminal.line(
+        text("warning: ", team.measured, " of the ", team.asked, " threads of ", team.source,
+             " run: the system or OpenMP's settings (OMP_THREAD_LIMIT) give no more; the results are the same"));
   return team;
 }
 
-// What a run consists of once its directory, configuration and starting point
-// are known.
+// What a run consists of once its directory, configuration and starting point are known.
 struct Run {
   RunConfig config;
   std::string directory;
   Team team;
-  const Dataset &data;
-  const Gpt &model;
-  Optimizer &optimizer;
+  const Dataset& data;
+  const Gpt& model;
+  Optimizer& optimizer;
   TrainingState state;
   SignalFlag signal;
   Clock::time_point start;
-  const DataConfig &found;  // the configuration's data, where the texts were found
+  const DataConfig& found;  // the configuration's data, where the texts were found
 
-  RunResult go(const RunOptions &options, LineWriter::Start logs, Terminal &terminal);
-  RunResult train(const RunOptions &options, LineWriter::Start logs, Terminal &terminal);
+  RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
+  RunResult train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
 };
 
-// The state's loss, since a run that was resumed at its end has no evaluation
-// of its own.
-bool is_stuck(const RunReport &report, const TrainingState &state, const DataFacts &data) {
+// The state's loss, since a run that was resumed at its end has no evaluation of its own.
+bool is_stuck(const RunReport& report, const TrainingState& state, const DataFacts& data) {
   return report.outcome == Outcome::trained && state.last_loss &&
          !(*state.last_loss <= (data.unigram + data.bigram) / 2);
 }
 
-RunResult Run::go(const RunOptions &options, LineWriter::Start logs, Terminal &terminal) {
+RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
   return_freed_memory();  // of what has been read
   RunResult result;
   write_into(directory, [&] { result = train(options, logs, terminal); });
   return result;
 }
 
-RunResult Run::train(const RunOptions &options, LineWriter::Start logs, Terminal &terminal) {
+RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
   const RunRecord record{
       config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now(), state.run_id, found};
   begin_run_files(directory, record);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
   TensorBoardLog tensorboard(directory, state.step, config::dump(config));
-  for (LineWriter *lines : {&metrics, &timing}) lines->tell([&](std::string_view line) { tensorboard.add_line(line); });
+  for (const char* name : {"/metrics.jsonl", "/timing.jsonl"})  // of the step that a run goes on from, again
+    read_log(read_file(text(directory, name)), text(directory, name),
+             [&](const Json& line, const std::string&, std::size_t) {
+               if (line.at("step").integer() == state.step) tensorboard.add_line(line);
+               return true;
+             });
+  for (LineWriter* lines : {&metrics, &timing})
+    lines->tell([&](std::string_view line) { tensorboard.add_line(parse_json(line, "log")); });
 
   if (logs == LineWriter::Start::empty)
     metrics.line(log_line(Json::object({{"step", 0}, {"kind", "run"}, {"id", state.run_id}})));
@@ -95,18 +100,18 @@ RunResult Run::train(const RunOptions &options, LineWriter::Start logs, Terminal
   TimingLog timing_log(timing, config.log.every);
   DivergenceWatch divergence(model.vocab_size(), state, config.train.stop_on_divergence);
   Checkpointer checkpointer(
-      text(directory, "/checkpoints"), config.checkpoint, last, state, [&](const std::string &path) -> std::string {
-        for (const std::vector<Named> *tensors : {&model.store().parameters(), &model.store().buffers()})
-          if (const Named *bad = find_nonfinite(*tensors)) return bad->name;
+      text(directory, "/checkpoints"), config.checkpoint, last, state, [&](const std::string& path) -> std::string {
+        for (const std::vector<Named>* tensors : {&model.store().parameters(), &model.store().buffers()})
+          if (const Named* bad = find_nonfinite(*tensors)) return bad->name;
         metrics.flush();  // what the checkpoint stands for is on the disk before it
         timing.flush();
         save_checkpoint(path, config, data.tokenizer(), data.facts().hash, state, model, optimizer);
         return {};
       });
-  // Batch statistics, which have running averages, tie the samples of a part
-  // together: its gradient is no mean over them.
+  // Batch statistics, which have running averages, tie the samples of a part together: its gradient is no mean over
+  // them.
   GradientWatch gradient_watch(state.gradient, config.in_parts() && model.store().buffers().empty());
-  std::vector<Observer *> observers{&gradient_watch};
+  std::vector<Observer*> observers{&gradient_watch};
   std::optional<LayersLog> layers;
   if (config.log.layers_every > 0)
     observers.push_back(
@@ -128,12 +133,10 @@ RunResult Run::train(const RunOptions &options, LineWriter::Start logs, Terminal
 
   Trainer trainer(config, data, model, optimizer, signal);
   RunResult result{trainer.run(first, last, observers, state.evaluation_due), directory, {}};
-  RunReport &report = result.report;
+  RunReport& report = result.report;
   if (is_stuck(report, state, data.facts())) {
     report.outcome = Outcome::stuck;
-    report.reason =
-        "the last validation loss lies above the mean of the "
-        "unigram and bigram entropies";
+    report.reason = "the last validation loss lies above the mean of the unigram and bigram entropies";
   }
   const bool to_the_end = report.outcome == Outcome::trained || report.outcome == Outcome::stuck;
   if (state.diverged && to_the_end) report.outcome = Outcome::diverged;
@@ -145,28 +148,28 @@ RunResult Run::train(const RunOptions &options, LineWriter::Start logs, Terminal
 
 }  // namespace
 
-config::Resolved<RunConfig> load_run_config(const std::string &path, const std::vector<std::string> &overrides) {
+config::Resolved<RunConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
   auto resolved = config::load_config<RunConfig>(path, overrides);
   resolved.config.resolve();
   return resolved;
 }
 
-RunConfig config_of_run(const std::string &directory) {
+RunConfig config_of_run(const std::string& directory) {
   const std::string path = text(directory, "/config.yaml");
   auto [config, origins] = config::load_config<RunConfig>(path);
-  check<DataError>(!origins.empty(), path,
-                   ": holds no key, and that of a run has every one: it is "
-                   "damaged. Remove it, and normlab train --resume "
-                   "writes it anew from the run's checkpoint");
+  check<DataError>(
+      !origins.empty(), path,
+      ": holds no key, and that of a run has every one: it is damaged. Remove it, and normlab train --resume "
+      "writes it anew from the run's checkpoint");
   try {
     config.resolve();
-  } catch (const ConfigError &error) {
+  } catch (const ConfigError& error) {
     throw ConfigError(text(path, ": ", error.what()));
   }
   return config;
 }
 
-RunResult start_run(RunConfig config, const std::string &name, const RunOptions &options, Terminal &terminal) {
+RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
   const Clock::time_point start_time = Clock::now();
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
@@ -189,57 +192,53 @@ RunResult start_run(RunConfig config, const std::string &name, const RunOptions 
 
 namespace {
 
-// The last one; when it is damaged, the message says how to go on from the one
-// before.
-Checkpoint last_checkpoint(const std::string &directory) {
+// The last one; when it is damaged, the message says how to go on from the one before.
+Checkpoint last_checkpoint(const std::string& directory) {
   const std::string path = checkpoint_path(directory);
   try {
     return Checkpoint(path);
-  } catch (const DataError &error) {
+  } catch (const DataError& error) {
     const std::vector<std::int64_t> steps = checkpoint_steps(text(directory, "/checkpoints"));
     if (steps.size() < 2) throw;
     throw DataError(text(error.what(), ". To go on from step ", steps[steps.size() - 2], " instead, delete ", path));
   }
 }
 
-// The checkpoint knows what the run was; neither the command line nor an edited
-// config.yaml, which `place` names, may make it another. Whether a text
-// elsewhere is the same one is seen when it has been read; a built-in corpus is
-// more than its text, since it has a floor.
-void refuse_other_settings(const Checkpoint &checkpoint, const RunConfig &config, std::string_view place) {
-  const auto is_built_in = [](const std::string &source) { return std::ranges::count(corpus_names(), source) > 0; };
-  for (const config::Difference &difference : config::differences(checkpoint.config(), config)) {
+// The checkpoint knows what the run was; neither the command line nor an edited config.yaml, which `place` names, may
+// make it another. Whether a text elsewhere is the same one is seen when it has been read; a built-in corpus is more
+// than its text, since it has a floor.
+void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
+  const auto is_built_in = [](const std::string& source) { return std::ranges::count(corpus_names(), source) > 0; };
+  for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
     const bool is_text = path != "data.source" || (!is_built_in(difference.left) && !is_built_in(difference.right));
     check<ConfigError>(may_change_on_resume(path) && is_text, place, ": ", path, " cannot change from ",
                        difference.left, " to ", difference.right,
-                       "; only train.steps, train.threads, train.time_limit, "
-                       "log.*, eval.*, checkpoint.* and the place "
+                       "; only train.steps, train.threads, train.time_limit, log.*, eval.*, checkpoint.* and the place "
                        "of the same text can. Start a new run instead");
   }
 }
 
 // run.json; empty where it is lost or damaged, as it is written anew.
-Json record_of(const std::string &directory) {
+Json record_of(const std::string& directory) {
   const std::string path = text(directory, "/run.json");
   try {
     if (Json json = parse_json(read_file(path), path); json.is_object()) return json;
-  } catch (const UserError &) {
+  } catch (const UserError&) {
   }
   return Json::object();
 }
 
 // A text in it; empty where it has none of this name.
-std::string text_of(const Json &record, std::string_view name) {
-  const Json *value = record.is_object() ? record.find(name) : nullptr;
+std::string text_of(const Json& record, std::string_view name) {
+  const Json* value = record.is_object() ? record.find(name) : nullptr;
   return value && value->is_string() ? value->string() : "";
 }
 
-// The text that the run began with: at the paths of its configuration or,
-// unless these were just given, at those from the run's directory in run.json.
-// `found` becomes where.
-Dataset text_of_run(const Checkpoint &checkpoint, const RunConfig &config, bool is_given, DataConfig &found) {
-  const std::string &directory = *config.run.dir;
+// The text that the run began with: at the paths of its configuration or, unless these were just given, at those from
+// the run's directory in run.json. `found` becomes where.
+Dataset text_of_run(const Checkpoint& checkpoint, const RunConfig& config, bool is_given, DataConfig& found) {
+  const std::string& directory = *config.run.dir;
   const auto load = [&] {
     try {
       Dataset data = Dataset::load(found, config.model.context_length, static_cast<std::uint64_t>(config.seed),
@@ -248,76 +247,71 @@ Dataset text_of_run(const Checkpoint &checkpoint, const RunConfig &config, bool 
                        ": this is another text than the run's: its hash is ", data.facts().hash, ", the run's ",
                        checkpoint.data_hash());
       return data;
-    } catch (const UserError &error) {
+    } catch (const UserError& error) {
       throw DataError(text(error.what(),
                            "; --resume takes the text that the run began with: name it with "
-                           "data.source=PATH where it was moved. On another one a new run may "
-                           "start from the run's "
+                           "data.source=PATH where it was moved. On another one a new run may start from the run's "
                            "weights: model.from=",
                            directory));
     }
   };
   try {
     return load();
-  } catch (const DataError &) {
+  } catch (const DataError&) {
     const Json record = record_of(directory);
-    const Json *sources = record.find("sources");
+    const Json* sources = record.find("sources");
     if (is_given || sources == nullptr) throw;
-    const auto from_directory = [&](std::string_view key, std::string &path) {
+    const auto from_directory = [&](std::string_view key, std::string& path) {
       if (const std::string relative = text_of(*sources, key); !relative.empty()) path = text(directory, '/', relative);
     };
     from_directory("data.source", found.source);
     if (found.validation) from_directory("data.validation", *found.validation);
     try {
       return load();
-    } catch (const DataError &) {  // the first one tells more
+    } catch (const DataError&) {  // the first one tells more
     }
     throw;
   }
 }
 
-// The id that run.json or, where it has none, the log's first line has; empty
-// where neither has one.
-std::string id_of_run(const std::string &directory) {
+// The id that run.json or, where it has none, the log's first line has; empty where neither has one.
+std::string id_of_run(const std::string& directory) {
   const std::string metrics = text(directory, "/metrics.jsonl");
   std::string id = text_of(record_of(directory), "run_id");
   if (!id.empty()) return id;
   if (std::filesystem::exists(metrics))
-    read_log(read_file(metrics), metrics, [&](const Json &line, const std::string &, std::size_t) {
-      if (const Json *kind = line.find("kind"); kind && *kind == Json("run")) id = line.at("id").string();
+    read_log(read_file(metrics), metrics, [&](const Json& line, const std::string&, std::size_t) {
+      if (const Json* kind = line.find("kind"); kind && *kind == Json("run")) id = line.at("id").string();
       return false;
     });
   return id;
 }
 
 // What config.yaml said, as far as it is known where the file was lost.
-RunConfig restored_config(const Checkpoint &checkpoint, const std::string &directory, Terminal &terminal) {
+RunConfig restored_config(const Checkpoint& checkpoint, const std::string& directory, Terminal& terminal) {
   RunConfig config = checkpoint.config();
   const Json record = record_of(directory);
-  const Json *threads = record.find("threads_asked");
+  const Json* threads = record.find("threads_asked");
   const bool has_threads = text_of(record, "threads_source") == "train.threads" && threads && threads->is_number();
   if (has_threads) config.train.threads = threads->integer();
   terminal.line(text(directory, "/config.yaml was lost, and is written anew from ", checkpoint.path(),
-                     has_threads ? ", train.threads from run.json; log.*, checkpoint.* and "
-                                   "train.time_limit"
+                     has_threads ? ", train.threads from run.json; log.*, checkpoint.* and train.time_limit"
                                  : "; log.*, checkpoint.*, train.threads and train.time_limit",
                      " have their defaults where they are not given again"));
   return config;
 }
 
-void refuse_checkpoint_of_other_run(const Checkpoint &checkpoint, const std::string &directory) {
-  const std::string &id = checkpoint.state().run_id;
+void refuse_checkpoint_of_other_run(const Checkpoint& checkpoint, const std::string& directory) {
+  const std::string& id = checkpoint.state().run_id;
   const std::string own = id_of_run(directory);
   check<UserError>(own.empty() || id == own, checkpoint.path(), ": this is a checkpoint of ",
                    id.empty() ? "an earlier version" : text("run ", id), ", and ", directory, " is run ", own,
-                   ": seed, settings, data, model.from or build differ. Move "
-                   "it elsewhere, and put the run's own back");
+                   ": seed, settings, data, model.from or build differ. Move it elsewhere, and put the run's own back");
 }
 
-// Cuts a log back to what an unbroken run had written by this step; how many
-// `train` lines it keeps. That of an earlier version gets the checksums that
-// the lines to come have.
-std::int64_t cut_log(const std::string &path, const TrainingState &state) {
+// Cuts a log back to what an unbroken run had written by this step; how many `train` lines it keeps. That of an earlier
+// version gets the checksums that the lines to come have.
+std::int64_t cut_log(const std::string& path, const TrainingState& state) {
   if (!std::filesystem::exists(path)) return 0;
   const std::string lines = read_file(path);
   const KeptLines kept = kept_lines(lines, state.step, path, state.evaluation_due);
@@ -327,15 +321,12 @@ std::int64_t cut_log(const std::string &path, const TrainingState &state) {
   return kept.train_steps;
 }
 
-// best.safetensors is a checkpoint too, though none that --resume takes by
-// itself: later steps may have been logged.
-void refuse_without_checkpoint(const std::string &directory) {
+// best.safetensors is a checkpoint too, though none that --resume takes by itself: later steps may have been logged.
+void refuse_without_checkpoint(const std::string& directory) {
   const std::string folder = text(directory, "/checkpoints"), best = text(folder, "/best.safetensors");
   if (!checkpoint_steps(folder).empty()) return;
-  std::string advice = text(
-      "the run ended before its first, or it was deleted. Start it anew: "
-      "normlab train ",
-      directory, "/config.yaml run.dir=", directory, " --force");
+  std::string advice = text("the run ended before its first, or it was deleted. Start it anew: normlab train ",
+                            directory, "/config.yaml run.dir=", directory, " --force");
   if (std::filesystem::exists(best)) {
     const std::int64_t step = Checkpoint(best).state().step;
     advice =
@@ -345,35 +336,31 @@ void refuse_without_checkpoint(const std::string &directory) {
 }
 
 // A longer run has another schedule than the one that was begun.
-void warn_of_other_schedule(const Checkpoint &checkpoint, const RunConfig &config, Terminal &terminal) {
+void warn_of_other_schedule(const Checkpoint& checkpoint, const RunConfig& config, Terminal& terminal) {
   if (config.train.steps != checkpoint.config().train.steps && config.schedule.decay != Decay::constant)
     terminal.line(text("warning: train.steps is ", config.train.steps, ", was ", checkpoint.config().train.steps,
-                       ": the learning rate follows the new schedule from here "
-                       "on; the resumed run will not equal an "
+                       ": the learning rate follows the new schedule from here on; the resumed run will not equal an "
                        "unbroken one of either length"));
 }
 
 }  // namespace
 
-RunResult resume_run(const std::string &directory, const std::vector<std::string> &overrides, const RunOptions &options,
-                     Terminal &terminal) {
+RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
+                     Terminal& terminal) {
   const Clock::time_point start_time = Clock::now();
   const std::string config_path = text(directory, "/config.yaml");
   check<UserError>(std::filesystem::is_directory(directory), directory,
-                   ": --resume takes the directory of a run, and there is "
-                   "none; name one that normlab train wrote");
+                   ": --resume takes the directory of a run, and there is none; name one that normlab train wrote");
   const bool is_lost = !std::filesystem::exists(config_path);
   check<UserError>(!is_lost || !checkpoint_steps(text(directory, "/checkpoints")).empty(), directory,
-                   ": --resume takes the directory of a run, and this one holds no "
-                   "config.yaml",
+                   ": --resume takes the directory of a run, and this one holds no config.yaml",
                    std::filesystem::exists(text(directory, "/run.json"))
                        ? ": the run ended as it began. Start it anew, with --force"
                        : "; name one that normlab train wrote");
-  for (const char *name : {"config.yaml", "run.json", "metrics.jsonl", "timing.jsonl"}) {
+  for (const char* name : {"config.yaml", "run.json", "metrics.jsonl", "timing.jsonl"}) {
     const std::string path = text(directory, '/', name);
     check<UserError>(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), path,
-                     ": --resume needs the run's own file here, and this is "
-                     "none, but a directory, a pipe, a socket or "
+                     ": --resume needs the run's own file here, and this is none, but a directory, a pipe, a socket or "
                      "a device; put the file back, or start a new run");
   }
   const RunLock lock(directory);

@@ -160,10 +160,14 @@ std::vector<Figure> figures_of(const Json& line) {
     if (figure.part == "curvature") {
       collector.add_curvature(figure, member.value);
     } else if (member.value.is_array()) {
-      figure.part = "block";
-      figure.layer = 0;
+      const bool by_position = figure.measure == "loss_by_position";  // the others are by block
       figure.of_model = true;
-      for (const Json& value : member.value.elements()) collector.add(figure, value), ++*figure.layer;
+      for (std::int64_t i = 0; const Json& value : member.value.elements()) {
+        figure.part = by_position ? text("position.", i) : "block";
+        if (!by_position) figure.layer = i;
+        collector.add(figure, value);
+        ++i;
+      }
     } else if (member.value.is_object()) {
       for (const Json::Member& each : member.value.members())
         set_part(figure, each.name), collector.add(figure, each.value);

@@ -16,7 +16,7 @@ struct Figure {
   std::int64_t step = 0;
   std::optional<std::int64_t> layer;  // of what belongs to a block
   // Of what: the line's kind (train, eval, layers, ...; timing without one); `block` for a figure of each block; the
-  // name of a parameter or norm, within its block: attn.qkv.weight.
+  // name of a parameter or norm, within its block: attn.qkv.weight; position.3 for a figure of each position.
   std::string part;
   std::string measure;    // loss, grad_norm, residual_rms, ...
   bool of_model = false;  // whether `part` is in the model, and no kind of line
