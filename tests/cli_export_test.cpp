@@ -1,4 +1,7 @@
 // export from the command line: what is in the files, and what is refused.
+#include <cstring>
+#include <map>
+
 #include "catch.h"
 #include "cli_runs.h"
 #include "normlab/data/tokenizer_json.h"
@@ -29,6 +32,69 @@ Floats values(const Safetensors& file, const std::string& name) { return file.at
 
 const Strings kLlama{"model.norm=rms", "model.position=rope", "model.activation=swiglu", "model.bias=false",
                      "model.tie_embeddings=false"};
+
+// One record of an event file, taken apart as protocol buffers are.
+struct Event {
+  double wall_time = 0;
+  std::int64_t step = 0;
+  bool restarts = false;
+  Strings tags;
+};
+
+std::uint64_t take_varint(std::string_view& bytes) {
+  std::uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    REQUIRE(!bytes.empty());
+    const auto byte = static_cast<unsigned char>(bytes[0]);
+    bytes.remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+// Calls act(field, number, bytes) for each field of a message.
+template <class Act>
+void for_fields(std::string_view message, const Act& act) {
+  while (!message.empty()) {
+    const std::uint64_t key = take_varint(message), wire = key & 7;
+    const std::uint64_t number = wire == 0 || wire == 2 ? take_varint(message) : 0;
+    const std::size_t size = wire == 0 ? 0 : wire == 1 ? 8 : wire == 5 ? 4 : number;
+    REQUIRE(size <= message.size());
+    act(key >> 3, number, message.substr(0, size));
+    message.remove_prefix(size);
+  }
+}
+
+// The records of all event files of a run, in the order of the files' names.
+std::vector<Event> events_of(const Workshop& shop, const std::string& run) {
+  Strings files;
+  for (const auto& entry : std::filesystem::directory_iterator(shop.path(run)))
+    if (holds(entry.path().filename().string(), "tfevents")) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  std::vector<Event> events;
+  for (const std::string& file : files) {
+    const std::string bytes = read_file(file);
+    std::uint64_t length = 0;
+    for (std::size_t at = 0; at < bytes.size(); at += length + 16) {
+      std::memcpy(&length, bytes.data() + at, 8);
+      REQUIRE(at + length + 16 <= bytes.size());
+      Event event;
+      for_fields(std::string_view(bytes).substr(at + 12, length), [&](auto field, auto number, std::string_view part) {
+        if (field == 1) std::memcpy(&event.wall_time, part.data(), 8);
+        if (field == 2) event.step = static_cast<std::int64_t>(number);
+        if (field == 7) event.restarts = true;
+        if (field == 5)
+          for_fields(part, [&](auto, auto, std::string_view value) {
+            for_fields(value, [&](auto of_value, auto, std::string_view tag) {
+              if (of_value == 1) event.tags.emplace_back(tag);
+            });
+          });
+      });
+      events.push_back(event);
+    }
+  }
+  return events;
+}
 
 }  // namespace
 
@@ -139,7 +205,7 @@ TEST_CASE("export: metrics as a table, one number a row") {
   CHECK(metrics_csv("{\"step\":1,\"kind\":\"train\",\"loss\":2.5,\"lr\":1e-3}\n"
                     "{\"step\":0,\"kind\":\"layers\",\"norm\":{\"blocks.1.mlp.up.weight\":3,\"tok_embed.weight\":4},"
                     "\"residual_rms\":[0.5,0.25],\"clip_rate\":null}\n"
-                    "{\"step\":1,\"kind\":\"eval\",\"loss\":null,\"finite\":false}\n"
+                    "{\"step\":1,\"kind\":\"eval\",\"loss\":null,\"loss_by_position\":[2,1.5],\"finite\":false}\n"
                     "{\"step\":3,\"kind\":\"curvature\",\"sharpness\":{\"value\":9,\"error\":0.1},\"loss_range\":[1,2],"
                     "\"covariate_shift\":[{\"layer\":\"blocks.7\",\"cosine\":0.5}]}\n"
                     "{\"step\":2,\"ki",
@@ -152,6 +218,8 @@ TEST_CASE("export: metrics as a table, one number a row") {
         "0,0,block,residual_rms,0.5\n"
         "0,1,block,residual_rms,0.25\n"
         "1,,eval,loss,NaN\n"
+        "1,,position.0,loss_by_position,2\n"
+        "1,,position.1,loss_by_position,1.5\n"
         "3,,curvature,sharpness,9\n"
         "3,,curvature,sharpness_error,0.1\n"
         "3,,curvature,loss_range_low,1\n"
@@ -187,4 +255,45 @@ TEST_CASE("cli: a run writes an event file whose records are whole, and a resume
   CHECK(holds(bytes, "eval/bits_per_byte"));
   CHECK(holds(bytes, "timing/tokens_per_s"));
   CHECK(holds(bytes, "    model:\n"));
+}
+
+TEST_CASE(
+    "cli: event files hold each step once, however often a run was killed, and in order though the clock was set "
+    "back") {
+  const Workshop shop;
+  const Strings settings{"train.steps=6", "checkpoint.every=2", "checkpoint.keep=9", "log.layers_every=2",
+                         "log.every=1",   "eval.every=2",       "log.report=false"};
+  REQUIRE(shop.train("run", joined(settings, {"--stop-at=5"})).code == 0);
+  // As if it had been killed behind step 5, with step 4 the last one saved, by a clock that was years ahead.
+  std::filesystem::remove(shop.checkpoint("run", "step-000005"));
+  constexpr double kAhead = 4e9;
+  const EventScalar later[] = {{"mine/x", 1}};
+  shop.write("run/events.out.tfevents.4000000000.host",
+             version_event(kAhead) + scalar_event(kAhead, 2, later) + scalar_event(kAhead + 1, 5, later));
+  for (const std::string stop : {"--stop-at=5", "--stop-at=6"}) {
+    if (stop == "--stop-at=6") std::filesystem::remove(shop.checkpoint("run", "step-000005"));
+    REQUIRE(run_program({"train", "--resume", shop.path("run"), stop}).code == 0);
+  }
+  std::map<std::string, std::vector<std::int64_t>> steps;  // by tag
+  double latest = 0;
+  std::size_t ordered = 0, restarts = 0;
+  const std::vector<Event> events = events_of(shop, "run");
+  for (const Event& event : events) {
+    for (const std::string& tag : event.tags) steps[tag].push_back(event.step);
+    if (event.wall_time < kAhead) continue;  // of the first file
+    CHECK(event.wall_time >= latest);
+    latest = event.wall_time;
+    ++ordered;
+    restarts += event.restarts;
+  }
+  CHECK(ordered > 10);
+  CHECK(restarts == 1);  // the second resumption began at the same step
+  using Steps = std::vector<std::int64_t>;
+  CHECK(steps.at("train/loss") == Steps{1, 2, 3, 4, 5, 6});
+  CHECK(steps.at("timing/tokens_per_s") == Steps{1, 2, 3, 4, 5, 6});
+  CHECK(steps.at("eval/loss") == Steps{2, 4, 6});
+  CHECK(steps.at("loss_by_position/position.15") == Steps{2, 4, 6});
+  CHECK(steps.at("residual_rms/block.0") == Steps{0, 2, 4});
+  CHECK(steps.at("config") == Steps{0, 4});
+  CHECK(steps.at("mine/x") == Steps{2});
 }

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <thread>
 
 #include "catch.h"
 #include "cli_runs.h"
 #include "normlab/base/build_facts.h"
+#include "normlab/base/clock.h"
 #include "normlab/base/machine.h"
 #include "normlab/config/loader.h"
 #include "normlab/train/checkpoint.h"
+#include "normlab/train/run.h"
 
 using namespace normlab;
 
@@ -51,7 +54,7 @@ TEST_CASE("cli: the files of a run and what they hold") {
   const Json record = shop.record("run");
   for (const char* name :
        {"seed", "threads_asked", "threads", "threads_source", "flush_denormals", "compiler", "flags", "instruction_set",
-        "data_hash", "train_tokens", "validation_tokens", "parameters", "start", "end", "outcome"}) {
+        "run_id", "data_hash", "train_tokens", "validation_tokens", "parameters", "start", "end", "outcome"}) {
     CAPTURE(name);
     REQUIRE(record.find(name) != nullptr);
     CHECK_FALSE(record.at(name).is_null());
@@ -65,17 +68,19 @@ TEST_CASE("cli: the files of a run and what they hold") {
     const std::string kind = json.at("kind").string();
     kinds.push_back(kind + number(json.at("step").integer()));
     const Strings names = names_of(json);
-    if (kind == "train") CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens"});
+    if (kind == "train")
+      CHECK(names == Strings{"step", "kind", "loss", "lr", "grad_norm", "clip_coef", "tokens", "crc"});
     if (kind == "eval")
-      CHECK(names == Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor"});
+      CHECK(names ==
+            Strings{"step", "kind", "loss", "loss_second_half", "loss_by_position", "bits_per_byte", "floor", "crc"});
     if (kind == "layers") CHECK(json.at("grad_norm").find("blocks.0.attn.qkv.weight") != nullptr);
   }
-  CHECK(kinds == Strings{"layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});
+  CHECK(kinds == Strings{"run0", "layers0", "train1", "train2", "train3", "train4", "train5", "eval5"});
   CHECK(names_of(parse_json(lines_of(read_file(shop.path("run/timing.jsonl")))[0], "timing.jsonl")) ==
-        Strings{"step", "seconds", "tokens_per_s", "peak_rss_mb"});
+        Strings{"step", "seconds", "tokens_per_s", "peak_rss_mb", "crc"});
 
   // D10: the first update has a rate above 0. D13: the first loss is near ln V.
-  const Json first = parse_json(lines_of(shop.metrics("run"))[1], "metrics.jsonl");
+  const Json first = parse_json(lines_of(shop.metrics("run"))[2], "metrics.jsonl");
   CHECK(first.at("lr").real() > 0);
   const double vocab = static_cast<double>(Checkpoint(shop.checkpoint("run", "step-000005")).tokenizer().vocab_size());
   CHECK(first.at("loss").real() == Approx(std::log(vocab)).epsilon(0.05));
@@ -209,9 +214,15 @@ TEST_CASE("cli: the number of threads, its source, and a warning above what may 
   CHECK(read_file(shop.checkpoint("one", "step-000005")) == read_file(shop.checkpoint("more", "step-000005")));
 }
 
-TEST_CASE("cli: Ctrl-C and SIGTERM write a checkpoint, and the run goes on as if unbroken") {
+TEST_CASE(
+    "cli: Ctrl-C, SIGTERM and the warnings of job schedulers write a checkpoint, and the run goes on as if unbroken") {
   const Workshop shop;
-  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130},
+                                     {SIGTERM, 143},
+                                     {SIGHUP, 128 + SIGHUP},
+                                     {SIGUSR1, 128 + SIGUSR1},
+                                     {SIGUSR2, 128 + SIGUSR2},
+                                     {SIGXCPU, 128 + SIGXCPU}}) {
     CAPTURE(signal);
     const std::string run = text("run-", signal);
     Process process(shop.training(run, kLong));
@@ -244,6 +255,50 @@ TEST_CASE("cli: a second Ctrl-C does not wait for the step") {
   process.send(SIGINT);
   CHECK(process.wait().code == 130);
   CHECK(names_in(shop.path("run/checkpoints")).empty());
+}
+
+TEST_CASE("cli: warnings that come again wait for the step, and SIGHUP that is ignored stays so") {
+  const Workshop shop;
+  void (*const before)(int) = std::signal(SIGHUP, SIG_IGN);
+  Process process(shop.training("run", joined(kLong, {"train.grad_accumulation=1000"})));  // a step of some 100 ms
+  std::signal(SIGHUP, before);
+  REQUIRE(reaches_step(shop, "run", 1));
+  process.send(SIGHUP);
+  REQUIRE(reaches_step(shop, "run", 2));
+  for (const int warning : {SIGUSR1, SIGXCPU, SIGXCPU, SIGTERM}) process.send(warning);
+  const Finished done = process.wait();
+  INFO(done.err);
+  CHECK(done.code == 143);
+  CHECK(shop.record("run").at("outcome").string() == "interrupted");
+  CHECK(Checkpoint(checkpoint_path(shop.path("run"))).state().step >= 2);
+}
+
+TEST_CASE("cli: train.time_limit ends a run in time with 75, again and again, and the end is that of an unbroken one") {
+  const Workshop shop;
+  const Strings limit{"train.time_limit=0.02"};  // 1.2 seconds
+  const Clock::time_point start = Clock::now();
+  const Finished done = shop.train("run", joined(kLong, limit));
+  CHECK(seconds_since(start) > 0.6);
+  CHECK(seconds_since(start) < 1.7);
+  INFO(done.out << done.err);
+  CHECK(done.code == 75);
+  CHECK_THAT(done.out, ContainsSubstring("by train.time_limit") && ContainsSubstring("normlab train --resume"));
+  CHECK(shop.record("run").at("outcome").string() == "interrupted");
+  const std::int64_t step = Checkpoint(checkpoint_path(shop.path("run"))).state().step;
+  REQUIRE(step > 0);
+  // A limit that is over at once still lets each process do a step.
+  CHECK(run_program({"train", "--resume", shop.path("run"), "train.time_limit=1e-9"}).code == 75);
+  CHECK(Checkpoint(checkpoint_path(shop.path("run"))).state().step == step + 1);
+  const Strings length{text("--stop-at=", step + 3)};
+  CHECK(run_program(joined({"train", "--resume", shop.path("run"), "train.time_limit=null"}, length)).code == 0);
+  REQUIRE(shop.train("unbroken", joined(kLong, length)).code == 0);
+  CHECK((shop.metrics("run") == shop.metrics("unbroken")));
+  CHECK((read_file(checkpoint_path(shop.path("run"))) == read_file(checkpoint_path(shop.path("unbroken")))));
+
+  // A sample that would take minutes is cut.
+  const Finished cut = shop.train("cut", {"eval.every=1", "log.sample_tokens=1000000", "train.time_limit=0.01"});
+  CHECK(cut.code == 75);
+  CHECK(seconds_since(start) < 20);
 }
 
 TEST_CASE("cli: a run that was killed goes on from its last checkpoint") {
@@ -290,7 +345,53 @@ TEST_CASE("cli: what --resume refuses, and that nothing is lost") {
   std::filesystem::create_directories(begun + "/checkpoints");
   write_file(begun + "/config.yaml", read_file(run + "/config.yaml"));
   CHECK_THAT(refused({begun}), ContainsSubstring("there is no checkpoint"));
-  CHECK(lines_of(shop.metrics("run")).size() == 7);
+  CHECK(lines_of(shop.metrics("run")).size() == 8);
+}
+
+TEST_CASE("cli: --resume refuses a checkpoint of another step's name, or of another run, and deletes nothing") {
+  const Workshop shop;
+  const Strings settings{"checkpoint.every=1", "checkpoint.keep=2", "--force"};
+  const auto refused = [&](const std::string& told) {
+    const Strings names = names_in(shop.path("run/checkpoints"));
+    const std::string metrics = shop.metrics("run");
+    const Finished done = run_program({"train", "--resume", shop.path("run")});
+    CHECK(done.code == 2);
+    CHECK_THAT(done.err, ContainsSubstring(told));
+    CHECK(names_in(shop.path("run/checkpoints")) == names);
+    CHECK((shop.metrics("run") == metrics));
+  };
+  REQUIRE(shop.train("run", settings).code == 0);
+  const std::string foreign = shop.checkpoint("run", "step-000009");
+  std::filesystem::copy(shop.checkpoint("run", "step-000004"), foreign);
+  refused(foreign + ": the name is that of step 9, and the checkpoint of step 4; name it step-000004.safetensors");
+  std::filesystem::remove(foreign);
+
+  const auto id = [&](const std::string& run) { return shop.record(run).at("run_id").string(); };
+  REQUIRE(shop.train("equal", joined(settings, {"train.threads=2", "log.every=1"})).code == 0);
+  CHECK(id("equal") == id("run"));
+  const Strings text_file{"data.source=" + shop.write("text.txt", std::string(900, 'a') + std::string(900, 'b'))};
+  for (const Strings& other : {Strings{"seed=2"}, {"model.from=" + shop.path("equal")}, text_file}) {
+    CAPTURE(other);
+    REQUIRE(shop.train("other", joined(settings, other)).code == 0);
+    CHECK(id("other") != id("run"));
+    const std::string own = shop.checkpoint("run", "step-000005"), kept = read_file(own);
+    write_file(own, read_file(shop.checkpoint("other", "step-000005")));
+    const std::string told = own + ": this is a checkpoint of run " + id("other") + ", and " + shop.path("run") +
+                             " is run " + id("run") + ": seed, settings, data, model.from or build differ";
+    refused(told);
+    const std::string record = read_file(shop.path("run/run.json"));
+    std::filesystem::remove(shop.path("run/run.json"));  // the log has it too
+    refused(told);
+    shop.write("run/run.json", record);
+    write_file(own, kept);
+  }
+  // From other weights under the same name.
+  const Strings from{"model.from=" + shop.path("other/checkpoints/step-000005.safetensors")};
+  REQUIRE(shop.train("other", settings).code == 0);
+  REQUIRE(shop.train("a", joined(settings, from)).code == 0);
+  REQUIRE(shop.train("other", joined(settings, {"optimizer.lr=0.1"})).code == 0);
+  REQUIRE(shop.train("b", joined(settings, from)).code == 0);
+  CHECK(id("a") != id("b"));
 }
 
 TEST_CASE("cli: a finished run that is resumed stays as it is, also where it was moved") {
@@ -357,16 +458,82 @@ TEST_CASE("cli: a full disk ends the run with exit code 4 and leaves the older c
   CHECK(run_program({"train", "--resume", shop.path("run")}).code == 0);
 }
 
-TEST_CASE("cli: resuming with other data warns") {
+TEST_CASE("cli: resuming takes the run's own text, wherever it lies by now, and no other") {
   const Workshop shop;
   std::string content;
   for (int i = 0; i < 100; ++i) content += "the cat sat on the mat\n";
-  const std::string source = "data.source=" + shop.write("text.txt", content);
-  REQUIRE(shop.train("run", {source, "--stop-at=2"}).code == 0);
-  shop.write("text.txt", content + "the cat\n");
-  const Finished done = run_program({"train", "--resume", shop.path("run")});
+  std::filesystem::create_directories(shop.path("project/texts"));
+  shop.write("project/texts/a.txt", content);
+  shop.write("project/texts/b.txt", "the mat sat on the cat, the cat on the mat\n");
+  const Surroundings project{.directory = shop.path("project")};
+  const auto begin = [&](const std::string& name, const Strings& more) {
+    return run_program(joined({"train", "../tiny.yaml", "run.dir=runs/" + name, "data.source=texts/a.txt",
+                               "data.validation=texts/b.txt"},
+                              more),
+                       project)
+        .code;
+  };
+  REQUIRE(begin("whole", {}) == 0);
+  REQUIRE(begin("run", {"--stop-at=2"}) == 0);
+  const auto resume = [&](const std::string& run, const Strings& more = {}) {
+    return run_program(joined({"train", "--resume", shop.path(run)}, more));
+  };
+
+  shop.write("project/texts/a.txt", content + "the cat\n");
+  const std::string metrics = shop.metrics("project/runs/run");
+  const Finished other = run_program({"train", "--resume", "runs/run"}, project);
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err,
+             ContainsSubstring("data.source: texts/a.txt: this is another text than the run's: its hash is ") &&
+                 ContainsSubstring("name it with data.source=PATH") && ContainsSubstring("model.from=runs/run"));
+  shop.write("project/texts/a.txt", "THE DOG");  // characters that the tokenizer does not know
+  const Finished unknown = run_program({"train", "--resume", "runs/run"}, project);
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, ContainsSubstring("name it with data.source=PATH"));
+  CHECK((shop.metrics("project/runs/run") == metrics));
+
+  // A text that was moved is named; a wrong one, or a built-in corpus, is refused.
+  shop.write("elsewhere.txt", content);
+  std::filesystem::copy(shop.path("project/runs/run"), shop.path("named"), std::filesystem::copy_options::recursive);
+  const Strings validation{"data.validation=" + shop.path("project/texts/b.txt")};
+  CHECK(resume("named", joined(validation, {"data.source=" + shop.path("project/texts/b.txt")})).code == 2);
+  CHECK_THAT(resume("named", {"data.source=markov"}).err, ContainsSubstring("data.source cannot change"));
+  CHECK(resume("named", joined(validation, {"data.source=" + shop.path("elsewhere.txt")})).code == 0);
+  CHECK((shop.metrics("named") == shop.metrics("project/runs/whole")));
+  CHECK(resume("named").code == 0);
+
+  // A folder that was moved as a whole, from another folder, and again.
+  shop.write("project/texts/a.txt", content);
+  std::filesystem::rename(shop.path("project"), shop.path("moved"));
+  CHECK(resume("moved/runs/run", {"--stop-at=3"}).code == 0);
+  std::filesystem::create_directory(shop.path("deep"));
+  std::filesystem::rename(shop.path("moved"), shop.path("deep/project"));
+  CHECK(resume("deep/project/runs/run").code == 0);
+  const std::string last = "/checkpoints/step-000005.safetensors";
+  for (const std::string& file : {std::string("/metrics.jsonl"), last})
+    CHECK((read_file(shop.path("deep/project/runs/run" + file)) ==
+           read_file(shop.path("deep/project/runs/whole" + file))));
+}
+
+TEST_CASE("cli: a config.yaml that was lost is written anew from the checkpoint") {
+  const Workshop shop;
+  REQUIRE(shop.train("whole", {"train.threads=1"}).code == 0);
+  REQUIRE(shop.train("run", {"train.threads=1", "--stop-at=2"}).code == 0);
+  std::filesystem::remove(shop.path("run/config.yaml"));
+  const Finished done = run_program({"train", "--resume", shop.path("run"), "log.sample_tokens=0"});
   CHECK(done.code == 0);
-  CHECK(holds(done.err, "warning: the data is not what the run began with"));
+  CHECK_THAT(done.err, ContainsSubstring(shop.path("run/config.yaml") + " was lost, and is written anew from " +
+                                         shop.checkpoint("run", "step-000002") +
+                                         ", train.threads from run.json; log.*, checkpoint.* and train.time_limit have "
+                                         "their defaults where they are not given again"));
+  CHECK((shop.metrics("run") == shop.metrics("whole")));
+  CHECK((read_file(shop.checkpoint("run", "step-000005")) == read_file(shop.checkpoint("whole", "step-000005"))));
+  // All but what lies outside of checkpoints.
+  Strings differ;
+  for (const config::Difference& each : config::differences(load_run_config(shop.path("run/config.yaml"), {}).config,
+                                                            load_run_config(shop.path("whole/config.yaml"), {}).config))
+    differ.push_back(each.path);
+  CHECK(differ == Strings{"run.dir", "log.every"});
 }
 
 TEST_CASE("cli: a value that is not finite, and a loss that grew, have their own exit codes and outcomes") {
@@ -381,6 +548,20 @@ TEST_CASE("cli: a value that is not finite, and a loss that grew, have their own
   CHECK(shop.record("lost").at("outcome").string() == "nonfinite");
   const std::int64_t step = shop.record("lost").at("step").integer();
   CHECK(Checkpoint(checkpoint_path(shop.path("lost"))).state().step == step);
+  // The step that failed has its line; on resuming it goes, and comes again.
+  const std::string metrics = shop.metrics("lost");
+  const Json line = parse_json(lines_of(metrics).back(), "metrics.jsonl");
+  CHECK(line.at("kind").string() == "train");
+  CHECK(line.at("step").integer() == step + 1);
+  CHECK((line.at("loss").is_null() || line.at("grad_norm").is_null()));
+  CHECK(line.at("clip_coef").is_null());
+  CHECK(line.at("tokens").integer() == 64);
+  CHECK_FALSE(line.at("finite").boolean());
+  CHECK(run_program({"train", "--resume", shop.path("lost")}).code == 3);
+  CHECK((shop.metrics("lost") == metrics));
+  for (const Strings& reader :
+       {Strings{"report", shop.path("lost"), "--text"}, {"diff", shop.path("lost"), shop.path("lost")}})
+    CHECK(run_program(reader).code == 0);
 
   const Finished grew =
       shop.train("grew", {"optimizer.name=sgd", "optimizer.lr=10", "schedule.warmup_steps=0", "train.steps=60"});

@@ -34,7 +34,19 @@ TEST_CASE("event file: several scalars share a record; large steps and texts hav
   const std::string record = scalar_event(0, 300, two);  // 300 is AC 02 as a varint
   CHECK(record.find(from_hex("10ac02")) == 12 + 9);
   CHECK(record.find("a/b") < record.find("c/d"));
-  const std::string text = text_event(0, "config", std::string(1000, 'x'));
+  double latest = 0;
+  const std::string file =
+      version_event(1) + scalar_event(2, 300, two) + scalar_event(3, 301, two) + text_event(4, 5, "t", "x");
+  CHECK(events_before(file, 301, latest) == version_event(1) + scalar_event(2, 300, two) + text_event(4, 5, "t", "x"));
+  CHECK(latest == 4);
+  for (std::size_t cut = 0; cut < file.size(); ++cut) {  // what is damaged, and what lies behind it, stays
+    std::string bad = file;
+    bad[cut] ^= 1;
+    const std::string kept = events_before(bad, 1000, latest);
+    CHECK((kept == bad));
+    CHECK((events_before(file.substr(0, cut), 1000, latest) == file.substr(0, cut)));
+  }
+  const std::string text = text_event(0, 0, "config", std::string(1000, 'x'));
   std::uint64_t length = 0;
   std::memcpy(&length, text.data(), 8);
   CHECK(text.size() == length + 16);

@@ -30,8 +30,8 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
   CHECK(run_program({"report", shop.path("run")}).code == 0);
 
   const std::string empty =
-      "@/run/config.yaml: holds no key, and that of a run has every one: it is damaged. The settings are in the "
-      "metadata of the run's checkpoints too, as `config`: write them back";
+      "@/run/config.yaml: holds no key, and that of a run has every one: it is damaged. Remove it, and "
+      "normlab train --resume writes it anew from the run's checkpoint";
   const std::string misfit =
       "@/run/config.yaml: model.n_heads: 3 does not divide model.d_model, 128; each head has d_model / n_heads "
       "channels";
@@ -45,10 +45,11 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
   }
   std::string cut = read_file(trained().path("run/config.yaml"));
   damage(shop, "config.yaml", cut.erase(cut.find("  size: 20000\n"), 14));
-  check_mistake(shop, {},
-                {{"train", "--resume", "@/run", "model.norm=rms"},
-                 "@/run/config.yaml: data.size cannot change from 20000 to 1000000; only train.steps, train.threads, "
-                 "log.*, eval.* and checkpoint.* can. Start a new run instead"});
+  check_mistake(
+      shop, {},
+      {{"train", "--resume", "@/run", "model.norm=rms"},
+       "@/run/config.yaml: data.size cannot change from 20000 to 1000000; only train.steps, train.threads, "
+       "train.time_limit, log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"});
 }
 
 TEST_CASE("messages: a line of a log that cannot be read is told by its number, and how to go on without it") {
@@ -60,9 +61,9 @@ TEST_CASE("messages: a line of a log that cannot be read is told by its number, 
                                    {"{\"step\":1.5,\"kind\":\"train\"}", ": a line of a log is an object with a step"},
                                    {"{\"step\":6,\"kind\":3}", ": a line of a log is an object with a step"}}) {
     damage(shop, "metrics.jsonl", line + "\n" + metrics);
-    const std::string told = "@/run/metrics.jsonl:1" + what;
+    const std::string told = "@/run/metrics.jsonl:1" + what + advice;
     check_mistakes(shop, {},
-                   {{{"train", "--resume", "@/run"}, told + advice},
+                   {{{"train", "--resume", "@/run"}, told},
                     {{"report", "@/run"}, told},
                     {{"diff", "@/run", "@/run"}, told},
                     {{"export", "@/run", "--to", "csv", "@/x.csv"}, told}});
@@ -70,7 +71,34 @@ TEST_CASE("messages: a line of a log that cannot be read is told by its number, 
     check_mistake(shop, {}, {{"train", "--resume", "@/run"}, "@/run/timing.jsonl:3" + what + advice});
   }
   damage(shop, "metrics.jsonl", "{\"step\":1}\n");
-  check_mistake(shop, {}, {{"report", "@/run"}, "@/run/metrics.jsonl:1: a line of metrics has a kind"});
+  check_mistake(shop, {}, {{"report", "@/run"}, "@/run/metrics.jsonl:1: a line of metrics has a kind" + advice});
+
+  // Valid lines that are not those that were written.
+  Strings lines = lines_of(metrics);
+  const std::string whole = lines.at(2), crc = whole.substr(whole.size() - 10);
+  std::string other = whole;
+  other[whole.find("\"loss\":") + 7] ^= 1;
+  lines[2] = other;
+  damage(shop, "metrics.jsonl", join(lines, "\n") + "\n");
+  const auto check_readers = [&](const std::string& told) {
+    check_mistakes(shop, {},
+                   {{{"train", "--resume", "@/run"}, told},
+                    {{"report", "@/run"}, told},
+                    {{"diff", "@/run", "@/run"}, told},
+                    {{"export", "@/run", "--to", "csv", "@/x.csv"}, told}});
+  };
+  const Finished done = run_program({"report", shop.path("run")});
+  CHECK(done.code == 2);
+  CHECK_THAT(done.err, ContainsSubstring("metrics.jsonl:3: this line was damaged or edited: it ends in " + crc +
+                                         ", and by its checksum it should in "));
+  lines[2] = R"({"step":2,"kind":"train"})";
+  damage(shop, "metrics.jsonl", join(lines, "\n") + "\n");
+  check_readers("@/run/metrics.jsonl:3: this line lacks its checksum, and others have theirs: it was edited" + advice);
+  damage(shop, "metrics.jsonl", metrics.substr(0, metrics.size() - 1) + "?");
+  check_mistake(shop, {},
+                {{"report", "@/run"},
+                 text("@/run/metrics.jsonl:", std::ssize(lines),
+                      ": this line was damaged: its line break is another character", advice)});
 }
 
 TEST_CASE("messages: where only the best checkpoint is left, it is named") {

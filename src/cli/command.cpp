@@ -1,6 +1,7 @@
 // Reading the words of a command, and its help.
 #include "command.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/train/observer.h"
 
 namespace normlab::cli {
 namespace {
@@ -96,10 +98,13 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// The first signal lets what is at hand finish; the second ends the program at once.
+bool is_order(int number) { return number == SIGINT || number == SIGTERM; }
+
+// The first signal lets what is at hand finish; a second order ends the program at once. Warnings may come again and
+// again (SIGXCPU each second), and before an order.
 void on_signal(int number) {
-  if (interrupted != 0) _exit(128 + number);
-  interrupted = number;
+  if (is_order(number) && is_order(interrupted)) _exit(128 + number);
+  if (is_order(number) || interrupted == 0) interrupted = number;
 }
 
 // What reads and prepares can take long, and there is nothing to save.
@@ -109,16 +114,20 @@ void on_early_signal(int number) {
   _exit(128 + number);
 }
 
-}  // namespace
-
-void end_on_signals() {
-  std::signal(SIGINT, on_early_signal);
-  std::signal(SIGTERM, on_early_signal);
+void handle_signals(void (*handler)(int)) {
+  for (const RunSignal& each : kRunSignals) {
+    struct sigaction before {};
+    sigaction(each.number, nullptr, &before);
+    if (each.number != SIGHUP || before.sa_handler != SIG_IGN) std::signal(each.number, handler);  // as nohup set it
+  }
 }
 
+}  // namespace
+
+void end_on_signals() { handle_signals(on_early_signal); }
+
 const volatile std::sig_atomic_t& watch_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  handle_signals(on_signal);
   return interrupted;
 }
 

@@ -57,9 +57,10 @@ class Words {
 extern const Command train_command, eval_command, sample_command, inspect_command, check_command, sweep_command,
     reproduce_command, report_command, diff_command, verify_command, export_command, data_command, bench_command;
 
-// From here on SIGINT and SIGTERM end the program at once and say that nothing was trained yet.
+// From here on kRunSignals end the program at once and say that nothing was trained yet; not SIGHUP where it is
+// ignored.
 void end_on_signals();
-// From here on they set the flag to their number, and a second one ends the program at once.
+// From here on they set the flag to their number, and a second one of SIGINT and SIGTERM ends the program at once.
 const volatile std::sig_atomic_t& watch_signals();
 // The path of the running program.
 std::string own_path();

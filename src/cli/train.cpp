@@ -20,6 +20,8 @@ constexpr Option kOptions[] = {
     {"--help-table", "", "the same as a Markdown table"},
 };
 
+constexpr int kTemporaryFailure = 75;  // EX_TEMPFAIL of sysexits.h: start it again
+
 int exit_code(Outcome outcome, int signal) {
   switch (outcome) {
     case Outcome::trained:
@@ -30,7 +32,7 @@ int exit_code(Outcome outcome, int signal) {
     case Outcome::nonfinite:
       return 3;
     case Outcome::interrupted:
-      return signal == 0 ? 0 : 128 + signal;
+      return signal == 0 ? 0 : signal == SIGALRM ? kTemporaryFailure : 128 + signal;
   }
   __builtin_unreachable();
 }
@@ -83,7 +85,9 @@ const Command train_command{
     "report.html, which is written anew at each evaluation.\n"
     "key=value changes a setting of the file: model.norm=rms optimizer.lr=3e-4\n"
     "Exit codes: 0 done, 1 diverged, 2 wrong input, 3 a value that is not finite, 4 the system refused,\n"
-    "130 Ctrl-C, 143 SIGTERM. A run that is stuck was done: 0.",
+    "75 train.time_limit, 130 Ctrl-C, 143 SIGTERM, 128 + the number of SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU; after "
+    "each of\n"
+    "these --resume goes on. A run that is stuck was done: 0.",
     "  normlab train configs/tiny.yaml model.norm=rms train.steps=500\n"
     "  normlab train configs/shakespeare.yaml data.source=input.txt",
     kOptions,

@@ -1,6 +1,7 @@
 // Records of TensorBoard's event files.
 #include "normlab/formats/event_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -66,11 +67,34 @@ std::string scalar_event(double wall_time, std::int64_t step, std::span<const Ev
   return record(event(wall_time, step) + field(5, summary));
 }
 
-std::string text_event(double wall_time, std::string_view tag, std::string_view markdown) {
+std::string events_before(std::string_view file, std::int64_t step, double& latest) {
+  std::string kept;
+  while (file.size() >= 12) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, file.data(), 8);
+    if (length > file.size() || length + 16 > file.size() ||
+        record(file.substr(12, length)) != file.substr(0, length + 16))
+      break;
+    const std::string_view data = file.substr(12, length);
+    double wall_time = 0;
+    std::int64_t at = 0;  // events as above begin with their wall time and, behind it, their step
+    if (length > 9) std::memcpy(&wall_time, data.data() + 1, 8);
+    if (length > 9 && data.substr(9, 1) == key(2, varint_wire))
+      for (std::size_t i = 10, shift = 0; i < length && shift < 63; ++i, shift += 7) {
+        at |= static_cast<std::int64_t>(data[i] & 0x7F) << shift;
+        if (!(data[i] & 0x80)) break;
+      }
+    if (at < step) kept += file.substr(0, length + 16), latest = std::max(latest, wall_time);
+    file.remove_prefix(length + 16);
+  }
+  return kept + std::string(file);
+}
+
+std::string text_event(double wall_time, std::int64_t step, std::string_view tag, std::string_view markdown) {
   constexpr std::int64_t kString = 7;                                       // TensorProto.dtype = 1
   const std::string tensor = field(1, kString) + field(8, markdown);        // string_val = 8; without axes
   const std::string plugin = field(1, field(1, std::string_view("text")));  // SummaryMetadata.plugin_data.plugin_name
-  return record(event(wall_time, 0) + field(5, field(1, field(1, tag) + field(8, tensor) + field(9, plugin))));
+  return record(event(wall_time, step) + field(5, field(1, field(1, tag) + field(8, tensor) + field(9, plugin))));
 }
 
 }  // namespace normlab

@@ -5,6 +5,7 @@
 
 #include "normlab/lab/curvature.h"
 #include "normlab/nn/weights.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab {
 namespace {
@@ -37,7 +38,7 @@ class CurvatureLog : public Observer {
     const Json figures = json_of(*curvature);
     Json line = Json::object({{"step", step}, {"kind", "curvature"}});
     for (const Json::Member& member : figures.members()) line.set(member.name, member.value);
-    run_.metrics.line(line.line());
+    run_.metrics.line(log_line(line));
   }
 
   RunParts run_;

@@ -238,15 +238,12 @@ RunFiles read_run(const std::string& directory) {
   RunFiles run{directory, config_of_run(directory), record_of(directory), {}};
   const std::string metrics = text(directory, "/metrics.jsonl");
   if (!std::filesystem::exists(metrics)) return run;
-  const std::string all = read_file(metrics);
-  int line_number = 0;
-  for (std::size_t begin = 0, end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const std::string place = text(metrics, ':', ++line_number);
-    Json line = parse_log_line(std::string_view(all).substr(begin, end - begin), place);
+  read_log(read_file(metrics), metrics, [&](const Json& line, const std::string& place, std::size_t) {
     const Json* kind = line.find("kind");
     check<DataError>(kind != nullptr, place, ": a line of metrics has a kind");
-    run.lines[kind->string()].push_back(std::move(line));
-  }
+    run.lines[kind->string()].push_back(line);
+    return true;
+  });
   return run;
 }
 

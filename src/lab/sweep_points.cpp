@@ -6,6 +6,7 @@
 
 #include "normlab/base/files.h"
 #include "normlab/train/observers.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab {
 namespace {
@@ -62,12 +63,11 @@ Json timing_line(const Sweep& sweep, const std::string& directory, const Point& 
   if (sweep.head.measure == Measure::bench) return line.set("values", values_json(measured));
   const std::string path = point_directory(directory, point) + "/timing.jsonl";
   if (!fs::exists(path)) return line;
-  std::string all = read_file(path);
-  if (all.ends_with('\n')) all.pop_back();
-  if (all.empty()) return line;
-  const Json last = parse_json(std::string_view(all).substr(all.rfind('\n') + 1), path);
-  for (const char* name : {"tokens_per_s", "peak_rss_mb"})
-    if (const Json* value = last.find(name)) line.set(name, *value);
+  read_log(read_file(path), path, [&](const Json& each, const std::string&, std::size_t) {  // the last one stays
+    for (const char* name : {"tokens_per_s", "peak_rss_mb"})
+      if (const Json* value = each.find(name)) line.set(name, *value);
+    return true;
+  });
   return line;
 }
 
@@ -124,10 +124,11 @@ std::vector<std::string> command_of(const Sweep& sweep, const std::string& direc
   };
   if (sweep.head.measure == Measure::train) {
     if (!anew && is_run(run) && !checkpoint_steps(run + "/checkpoints").empty())
-      return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false"};
+      return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false", "train.time_limit=null"};
     fs::remove_all(run);
     write_file(configuration, config::dump(point.config));
-    return with_start({"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false"});
+    return with_start({"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false",
+                       "train.time_limit=null"});
   }
   fs::create_directories(run);
   write_file(configuration, config::dump(point.config));

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "normlab/base/build_facts.h"
+#include "normlab/base/hash.h"
 #include "normlab/config/loader.h"
+#include "normlab/formats/crc32c.h"
 #include "normlab/formats/json.h"
 #include "normlab/nn/weights.h"
 #include "normlab/train/observers.h"
@@ -12,16 +15,19 @@
 namespace normlab {
 namespace {
 
-// What may differ between a run and the same run resumed, or on another machine, is not part of its checkpoints.
-bool is_part_of_checkpoint(std::string_view path) {
-  for (const std::string_view section : {"run", "log", "checkpoint"})
-    if (path == section || path.starts_with(text(section, '.'))) return false;
-  return path != "train.threads";
+bool is_in(std::string_view path, std::initializer_list<std::string_view> sections) {
+  return std::ranges::any_of(
+      sections, [&](std::string_view section) { return path == section || path.starts_with(text(section, '.')); });
 }
 
-std::string config_text(RunConfig config) {
+// What may differ between a run and the same run resumed, or on another machine, is not part of its checkpoints.
+bool is_part_of_checkpoint(std::string_view path) {
+  return !is_in(path, {"run", "log", "checkpoint", "train.threads", "train.time_limit"});
+}
+
+std::string config_text(RunConfig config, bool (*is_wanted)(std::string_view path)) {
   config::Keys keys = config::keys_of(config);
-  std::erase_if(keys, [](const config::Key& key) { return !is_part_of_checkpoint(key.path); });
+  std::erase_if(keys, [&](const config::Key& key) { return !is_wanted(key.path); });
   return config::dump_keys(keys, nullptr);
 }
 
@@ -73,7 +79,8 @@ TrainingState read_state(const Safetensors& file) {
           json.at("diverged").boolean(),
           {average("gradient_signal"), average("gradient_noise"), average("gradient_clipped")},
           json.find("best_step") != nullptr ? json.at("best_step").integer() : 0,
-          json.find("evaluation_due") != nullptr && json.at("evaluation_due").boolean()};
+          json.find("evaluation_due") != nullptr && json.at("evaluation_due").boolean(),
+          json.find("run_id") ? json.at("run_id").string() : ""};
 }
 
 TrainingState state_of(const Safetensors& file) {
@@ -107,6 +114,22 @@ void refuse_larger_model(const ModelConfig& model, std::int64_t vocab_size, cons
 
 }  // namespace
 
+bool may_change_on_resume(std::string_view path) {
+  return !is_part_of_checkpoint(path) || is_in(path, {"train.steps", "eval", "data.source", "data.validation"});
+}
+
+std::string run_id(const RunConfig& config, const std::string& data_hash, const Gpt& start) {
+  const BuildFacts& build = build_facts();
+  std::string facts = text(build.version, '\n', build.commit, '\n', build.compiler, '\n', build.flags, '\n',
+                           instruction_set(), '\n', data_hash, '\n');
+  facts += config_text(config, [](std::string_view path) { return !may_change_on_resume(path); });
+  std::uint32_t weights = 0;
+  if (config.model.from)  // those of other runs follow from build, configuration and seed
+    for (const auto* group : {&start.store().parameters(), &start.store().buffers()})
+      for (const StoredTensor& tensor : stored_tensors(*group)) weights = crc32c(tensor.bytes, weights);
+  return hexadecimal(fnv1a(text(facts, std::int64_t{weights})));
+}
+
 void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::string& data_hash, const TrainingState& state, const Gpt& model,
                      const Optimizer& optimizer) {
@@ -118,13 +141,14 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
                                   {"gradient_signal", state.gradient.signal},
                                   {"gradient_noise", state.gradient.noise},
                                   {"gradient_clipped", state.gradient.clipped}});
+  if (!state.run_id.empty()) state_json.set("run_id", state.run_id);
   if (state.evaluation_due)
     state_json.set("evaluation_due", true);  // there alone, as the other bytes are an unbroken run's
   std::vector<StoredTensor> tensors;
   for (const auto* group : {&model.store().parameters(), &model.store().buffers(), &optimizer.state()})
     for (StoredTensor& tensor : stored_tensors(*group)) tensors.push_back(std::move(tensor));
   write_checksummed(path,
-                    {{"config", config_text(config)},
+                    {{"config", config_text(config, is_part_of_checkpoint)},
                      {"tokenizer", tokenizer.save()},
                      {"step", number(state.step)},
                      {"state", state_json.line()},
@@ -135,7 +159,12 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
 Checkpoint::Checkpoint(const std::string& path) : Checkpoint(Safetensors::read(path, Checksum::required)) {}
 
 Checkpoint::Checkpoint(Safetensors file)
-    : file_(std::move(file)), config_(config_of(file_)), tokenizer_(tokenizer_of(file_)), state_(state_of(file_)) {}
+    : file_(std::move(file)), config_(config_of(file_)), tokenizer_(tokenizer_of(file_)), state_(state_of(file_)) {
+  const auto named = checkpoint_step(std::filesystem::path(path()).filename().string());
+  check<DataError>(named.value_or(state_.step) == state_.step, path(), ": the name is that of step ", named.value_or(0),
+                   ", and the checkpoint of step ", state_.step, "; name it ", checkpoint_name(state_.step),
+                   ", or put the one of its name back");
+}
 
 Gpt Checkpoint::model() const {
   refuse_larger_model(config_.model, tokenizer_.vocab_size(), file_);

@@ -15,6 +15,15 @@ namespace {
 
 Json line_of(std::int64_t step, const char* kind) { return Json::object({{"step", step}, {"kind", kind}}); }
 
+Json train_line(const StepReport& step) {
+  return line_of(step.step, "train")
+      .set("loss", step.loss)
+      .set("lr", step.lr)
+      .set("grad_norm", step.grad_norm)
+      .set("clip_coef", step.clip_coef)
+      .set("tokens", step.tokens);
+}
+
 void add_statistics(Json& line, const StatisticsReport& report) {
   Json mean = Json::object(), variance = Json::object();
   for (std::size_t i = 0; i < report.norms.size(); ++i) {
@@ -30,14 +39,12 @@ void add_statistics(Json& line, const StatisticsReport& report) {
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
-  lines_.line(line_of(step.step, "train")
-                  .set("loss", step.loss)
-                  .set("lr", step.lr)
-                  .set("grad_norm", step.grad_norm)
-                  .set("clip_coef", step.clip_coef)
-                  .set("tokens", step.tokens)
-                  .line());
+  lines_.line(log_line(train_line(step)));
   if (evaluation) on_late_evaluation(*evaluation, control);
+}
+
+void MetricsLog::on_nonfinite_step(const StepReport& step) {
+  lines_.line(log_line(train_line(step).set("finite", false)));
 }
 
 void MetricsLog::on_late_evaluation(const EvalReport& evaluation, RunControl&) {
@@ -48,7 +55,7 @@ void MetricsLog::on_late_evaluation(const EvalReport& evaluation, RunControl&) {
       .set("bits_per_byte", evaluation.loss / (std::numbers::ln2 * bytes_per_token_))
       .set("floor", floor_);
   if (!std::isfinite(evaluation.loss)) line.set("finite", false);
-  lines_.line(line.line());
+  lines_.line(log_line(line));
 }
 
 LayersLog::LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages,
@@ -127,7 +134,7 @@ void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
       .set("clip_rate", clips_ ? std::optional(clip_rate(averages_, step.step)) : std::nullopt)
       .set("gradient_noise_scale", noise_scale(averages_));
   if (statistics_) add_statistics(line, *statistics_);
-  lines_.line(line.line());
+  lines_.line(log_line(line));
   waiting_ = false;
 }
 
@@ -136,53 +143,32 @@ void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
   if (step.step % every_ != 0) return;
   const auto now = Clock::now();
   const auto seconds = [](auto from, auto to) { return std::chrono::duration<double>(to - from).count(); };
-  lines_.line(Json::object({{"step", step.step},
-                            {"seconds", seconds(start_, now)},
-                            {"tokens_per_s", static_cast<double>(tokens_) / seconds(last_, now)},
-                            {"peak_rss_mb", peak_resident_mb()}})
-                  .line());
+  lines_.line(log_line(Json::object({{"step", step.step},
+                                     {"seconds", seconds(start_, now)},
+                                     {"tokens_per_s", static_cast<double>(tokens_) / seconds(last_, now)},
+                                     {"peak_rss_mb", peak_resident_mb()}})));
   tokens_ = 0;
   last_ = now;
 }
 
-namespace {
-
-// What to do about a line that cannot be read.
-constexpr std::string_view kWithoutIt = "; delete this line, or the file, to go on without it";
-
-Json parse_kept_line(std::string_view line, const std::string& place) {
-  try {
-    return parse_log_line(line, place);
-  } catch (const DataError& error) {
-    throw DataError(text(error.what(), kWithoutIt));
-  }
-}
-
-}  // namespace
-
 KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::string& path, bool evaluation_due) {
   KeptLines kept;
   std::map<std::string, std::int64_t> last_steps;  // by kind
-  std::size_t begin = 0;
-  for (int line_number = 1; begin < jsonl.size(); ++line_number) {
-    const std::size_t end = jsonl.find('\n', begin);
-    if (end == std::string_view::npos) break;  // a line cut short by a crash
-    const std::string place = text(path, ':', line_number);
-    const Json line = parse_kept_line(jsonl.substr(begin, end - begin), place);
+  read_log(jsonl, path, [&](const Json& line, const std::string& place, std::size_t end) {
     const Json* kind = line.find("kind");
     const std::int64_t line_step = line.at("step").integer();
     const std::string kind_name = kind ? kind->string() : "";
     const auto [last, is_new] = last_steps.try_emplace(kind_name, line_step);
     check<DataError>(is_new || last->second < line_step, place, ": step ", line_step, " stands behind step ",
-                     last->second, ", and a log has each step once", kWithoutIt);
+                     last->second, ", and a log has each step once");
     last->second = line_step;
     const bool by_next_update = kind_name == "layers" || kind_name == "curvature";
     const bool by_evaluation = kind_name == "eval" || kind_name == "sample";
-    if (line_step > step || (line_step == step && (by_next_update || (by_evaluation && evaluation_due)))) break;
+    if (line_step > step || (line_step == step && (by_next_update || (by_evaluation && evaluation_due)))) return false;
     kept.train_steps += kind_name == "train";
-    begin = end + 1;
-    kept.bytes = static_cast<std::int64_t>(begin);
-  }
+    kept.bytes = static_cast<std::int64_t>(end);
+    return true;
+  });
   return kept;
 }
 }  // namespace normlab

@@ -1,11 +1,15 @@
 // Progress, divergence, interruption and checkpoints.
 #include "normlab/train/observers.h"
 
+#include <sys/time.h>
+
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 
 #include "normlab/formats/json.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab {
 namespace {
@@ -54,7 +58,7 @@ void Progress::on_late_evaluation(const EvalReport& evaluation, RunControl& cont
   control.evaluation_cut = !sample;
   if (!sample) return;
   terminal_.line(indented(*sample));
-  metrics_.line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}}).line());
+  metrics_.line(log_line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}})));
 }
 
 void ReportRenewal::on_step_end(const StepReport&, const EvalReport* evaluation, RunControl& control) {
@@ -85,6 +89,41 @@ void DivergenceWatch::on_step_end(const StepReport& step, const EvalReport*, Run
   if (stops_)
     control.request(Outcome::diverged, text("the training loss lay above 2 ln V + 2 = ", fixed(bound_, 2), " on ",
                                             kPatience, " steps running, the last of them step ", step.step));
+}
+
+namespace {
+
+// 0: never.
+void set_alarm(double seconds) {
+  const double whole = std::floor(seconds);
+  itimerval timer{};
+  timer.it_value.tv_sec = static_cast<decltype(timer.it_value.tv_sec)>(whole);
+  timer.it_value.tv_usec = static_cast<decltype(timer.it_value.tv_usec)>((seconds - whole) * 1e6);
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+constexpr double kSlowDisk = 50e6;  // bytes a second, until a checkpoint has been written
+
+}  // namespace
+
+TimeLimit::TimeLimit(double minutes, Clock::time_point start, double bytes)
+    : seconds_(60 * minutes), start_(start), rest_(bytes / kSlowDisk) {}
+
+TimeLimit::~TimeLimit() { set_alarm(0); }
+
+Probe* TimeLimit::probe(std::int64_t) {
+  if (ended_ != Clock::time_point{}) rest_ = std::max(rest_, seconds_since(ended_));
+  begun_ = Clock::now();
+  return nullptr;
+}
+
+void TimeLimit::on_gradients(std::int64_t, const ParameterStore&) {
+  step_ = std::max(step_, seconds_since(begun_));
+  const double left = seconds_ - seconds_since(start_) - 2 * step_ - rest_;  // twice: the update, and a slower step
+  if (left < 1e-6)
+    std::raise(SIGALRM);
+  else
+    set_alarm(left);
 }
 
 std::string checkpoint_name(std::int64_t step) {

@@ -11,10 +11,13 @@
 #include "normlab/base/machine.h"
 #include "normlab/base/memory.h"
 #include "normlab/base/parallel.h"
+#include "normlab/data/corpus.h"
+#include "normlab/formats/json.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/observers.h"
 #include "normlab/train/starting_model.h"
 #include "normlab/train/tensorboard.h"
+#include "normlab/train/tidy.h"
 #include "normlab/train/trainer.h"
 #include "run_directory.h"
 #include "start_report.h"
@@ -52,6 +55,8 @@ struct Run {
   Optimizer& optimizer;
   TrainingState state;
   SignalFlag signal;
+  Clock::time_point start;
+  const DataConfig& found;  // the configuration's data, where the texts were found
 
   RunResult go(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
   RunResult train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal);
@@ -65,11 +70,22 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
 }
 
 RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
-  const RunRecord record{config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now()};
+  const RunRecord record{
+      config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now(), state.run_id, found};
   begin_run_files(directory, record);
   LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
   TensorBoardLog tensorboard(directory, state.step, config::dump(config));
-  for (LineWriter* lines : {&metrics, &timing}) lines->tell([&](std::string_view line) { tensorboard.add_line(line); });
+  for (const char* name : {"/metrics.jsonl", "/timing.jsonl"})  // of the step that a run goes on from, again
+    read_log(read_file(text(directory, name)), text(directory, name),
+             [&](const Json& line, const std::string&, std::size_t) {
+               if (line.at("step").integer() == state.step) tensorboard.add_line(line);
+               return true;
+             });
+  for (LineWriter* lines : {&metrics, &timing})
+    lines->tell([&](std::string_view line) { tensorboard.add_line(parse_json(line, "log")); });
+
+  if (logs == LineWriter::Start::empty)
+    metrics.line(log_line(Json::object({{"step", 0}, {"kind", "run"}, {"id", state.run_id}})));
 
   const std::int64_t first = state.step;
   const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));
@@ -99,6 +115,10 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   std::unique_ptr<Observer> from_above;
   if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics, signal});
   if (from_above) observers.push_back(from_above.get());
+  std::optional<TimeLimit> time_limit;
+  if (config.train.time_limit && signal != nullptr)
+    observers.push_back(&time_limit.emplace(*config.train.time_limit, start,
+                                            3.0 * sizeof(Real) * static_cast<double>(record.parameters)));
   InterruptWatch interrupt;
   observers.push_back(&interrupt);
   ReportRenewal report_renewal(terminal, [&] { options.report(directory); });
@@ -149,9 +169,10 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
 RunConfig config_of_run(const std::string& directory) {
   const std::string path = text(directory, "/config.yaml");
   auto [config, origins] = config::load_config<RunConfig>(path);
-  check<DataError>(!origins.empty(), path,
-                   ": holds no key, and that of a run has every one: it is damaged. The settings are in the metadata "
-                   "of the run's checkpoints too, as `config`: write them back");
+  check<DataError>(
+      !origins.empty(), path,
+      ": holds no key, and that of a run has every one: it is damaged. Remove it, and normlab train --resume "
+      "writes it anew from the run's checkpoint");
   try {
     config.resolve();
   } catch (const ConfigError& error) {
@@ -161,6 +182,7 @@ RunConfig config_of_run(const std::string& directory) {
 }
 
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal) {
+  const Clock::time_point start_time = Clock::now();
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
   std::optional<StartingPoint> start = read_starting_point(config);
@@ -174,8 +196,10 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const RunLock lock(directory);
   config.run.dir = directory;
   terminal.line(start_report(config, data.facts(), model, team));
-  return Run{config, directory, team, data, model, optimizer, {}, signal}.go(options, LineWriter::Start::empty,
-                                                                             terminal);
+  TrainingState state;
+  state.run_id = run_id(config, data.facts().hash, model);
+  return Run{config, directory, team, data, model, optimizer, state, signal, start_time, config.data}.go(
+      options, LineWriter::Start::empty, terminal);
 }
 
 namespace {
@@ -193,26 +217,120 @@ Checkpoint last_checkpoint(const std::string& directory) {
 }
 
 // The checkpoint knows what the run was; neither the command line nor an edited config.yaml, which `place` names, may
-// make it another.
+// make it another. Whether a text elsewhere is the same one is seen when it has been read; a built-in corpus is more
+// than its text, since it has a floor.
 void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
+  const auto is_built_in = [](const std::string& source) { return std::ranges::count(corpus_names(), source) > 0; };
   for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
-    const bool may_change = path == "train.steps" || path == "train.threads" || path.starts_with("run.") ||
-                            path.starts_with("log.") || path.starts_with("eval.") || path.starts_with("checkpoint.");
-    check<ConfigError>(
-        may_change, place, ": ", path, " cannot change from ", difference.left, " to ", difference.right,
-        "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
+    const bool is_text = path != "data.source" || (!is_built_in(difference.left) && !is_built_in(difference.right));
+    check<ConfigError>(may_change_on_resume(path) && is_text, place, ": ", path, " cannot change from ",
+                       difference.left, " to ", difference.right,
+                       "; only train.steps, train.threads, train.time_limit, log.*, eval.*, checkpoint.* and the place "
+                       "of the same text can. Start a new run instead");
   }
 }
 
-// Cuts a log back to what an unbroken run had written by this step.
-void cut_log(const std::string& path, const TrainingState& state, Terminal& terminal) {
-  const std::string lines = std::filesystem::exists(path) ? read_file(path) : std::string();
+// run.json; empty where it is lost or damaged, as it is written anew.
+Json record_of(const std::string& directory) {
+  const std::string path = text(directory, "/run.json");
+  try {
+    if (Json json = parse_json(read_file(path), path); json.is_object()) return json;
+  } catch (const UserError&) {
+  }
+  return Json::object();
+}
+
+// A text in it; empty where it has none of this name.
+std::string text_of(const Json& record, std::string_view name) {
+  const Json* value = record.is_object() ? record.find(name) : nullptr;
+  return value && value->is_string() ? value->string() : "";
+}
+
+// The text that the run began with: at the paths of its configuration or, unless these were just given, at those from
+// the run's directory in run.json. `found` becomes where.
+Dataset text_of_run(const Checkpoint& checkpoint, const RunConfig& config, bool is_given, DataConfig& found) {
+  const std::string& directory = *config.run.dir;
+  const auto load = [&] {
+    try {
+      Dataset data = Dataset::load(found, config.model.context_length, static_cast<std::uint64_t>(config.seed),
+                                   checkpoint.tokenizer());
+      check<DataError>(data.facts().hash == checkpoint.data_hash(), "data.source: ", found.source,
+                       ": this is another text than the run's: its hash is ", data.facts().hash, ", the run's ",
+                       checkpoint.data_hash());
+      return data;
+    } catch (const UserError& error) {
+      throw DataError(text(error.what(),
+                           "; --resume takes the text that the run began with: name it with "
+                           "data.source=PATH where it was moved. On another one a new run may start from the run's "
+                           "weights: model.from=",
+                           directory));
+    }
+  };
+  try {
+    return load();
+  } catch (const DataError&) {
+    const Json record = record_of(directory);
+    const Json* sources = record.find("sources");
+    if (is_given || sources == nullptr) throw;
+    const auto from_directory = [&](std::string_view key, std::string& path) {
+      if (const std::string relative = text_of(*sources, key); !relative.empty()) path = text(directory, '/', relative);
+    };
+    from_directory("data.source", found.source);
+    if (found.validation) from_directory("data.validation", *found.validation);
+    try {
+      return load();
+    } catch (const DataError&) {  // the first one tells more
+    }
+    throw;
+  }
+}
+
+// The id that run.json or, where it has none, the log's first line has; empty where neither has one.
+std::string id_of_run(const std::string& directory) {
+  const std::string metrics = text(directory, "/metrics.jsonl");
+  std::string id = text_of(record_of(directory), "run_id");
+  if (!id.empty()) return id;
+  if (std::filesystem::exists(metrics))
+    read_log(read_file(metrics), metrics, [&](const Json& line, const std::string&, std::size_t) {
+      if (const Json* kind = line.find("kind"); kind && *kind == Json("run")) id = line.at("id").string();
+      return false;
+    });
+  return id;
+}
+
+// What config.yaml said, as far as it is known where the file was lost.
+RunConfig restored_config(const Checkpoint& checkpoint, const std::string& directory, Terminal& terminal) {
+  RunConfig config = checkpoint.config();
+  const Json record = record_of(directory);
+  const Json* threads = record.find("threads_asked");
+  const bool has_threads = text_of(record, "threads_source") == "train.threads" && threads && threads->is_number();
+  if (has_threads) config.train.threads = threads->integer();
+  terminal.line(text(directory, "/config.yaml was lost, and is written anew from ", checkpoint.path(),
+                     has_threads ? ", train.threads from run.json; log.*, checkpoint.* and train.time_limit"
+                                 : "; log.*, checkpoint.*, train.threads and train.time_limit",
+                     " have their defaults where they are not given again"));
+  return config;
+}
+
+void refuse_checkpoint_of_other_run(const Checkpoint& checkpoint, const std::string& directory) {
+  const std::string& id = checkpoint.state().run_id;
+  const std::string own = id_of_run(directory);
+  check<UserError>(own.empty() || id == own, checkpoint.path(), ": this is a checkpoint of ",
+                   id.empty() ? "an earlier version" : text("run ", id), ", and ", directory, " is run ", own,
+                   ": seed, settings, data, model.from or build differ. Move it elsewhere, and put the run's own back");
+}
+
+// Cuts a log back to what an unbroken run had written by this step; how many `train` lines it keeps. That of an earlier
+// version gets the checksums that the lines to come have.
+std::int64_t cut_log(const std::string& path, const TrainingState& state) {
+  if (!std::filesystem::exists(path)) return 0;
+  const std::string lines = read_file(path);
   const KeptLines kept = kept_lines(lines, state.step, path, state.evaluation_due);
-  if (kept.train_steps < state.step)
-    terminal.line(text("warning: ", path, " has the lines of ", kept.train_steps, " of ", state.step,
-                       " steps; the others were lost"));
   if (kept.bytes < static_cast<std::int64_t>(lines.size())) truncate_file(path, kept.bytes);
+  if (const std::string whole = lines.substr(0, static_cast<std::size_t>(kept.bytes)); !has_checksums(whole))
+    write_file(path, with_checksums(whole));
+  return kept.train_steps;
 }
 
 // best.safetensors is a checkpoint too, though none that --resume takes by itself: later steps may have been logged.
@@ -241,10 +359,12 @@ void warn_of_other_schedule(const Checkpoint& checkpoint, const RunConfig& confi
 
 RunResult resume_run(const std::string& directory, const std::vector<std::string>& overrides, const RunOptions& options,
                      Terminal& terminal) {
+  const Clock::time_point start_time = Clock::now();
   const std::string config_path = text(directory, "/config.yaml");
   check<UserError>(std::filesystem::is_directory(directory), directory,
                    ": --resume takes the directory of a run, and there is none; name one that normlab train wrote");
-  check<UserError>(std::filesystem::exists(config_path), directory,
+  const bool is_lost = !std::filesystem::exists(config_path);
+  check<UserError>(!is_lost || !checkpoint_steps(text(directory, "/checkpoints")).empty(), directory,
                    ": --resume takes the directory of a run, and this one holds no config.yaml",
                    std::filesystem::exists(text(directory, "/run.json"))
                        ? ": the run ended as it began. Start it anew, with --force"
@@ -257,12 +377,15 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   }
   const RunLock lock(directory);
   refuse_without_checkpoint(directory);
-  RunConfig config = config_of_run(directory);
+  std::optional<Checkpoint> checkpoint;
+  if (is_lost) checkpoint = last_checkpoint(directory);
+  RunConfig config = is_lost ? restored_config(*checkpoint, directory, terminal) : config_of_run(directory);
   const RunConfig as_written = config;
   config::apply_overrides(config, overrides);
-  std::optional<Checkpoint> checkpoint = last_checkpoint(directory);
+  if (!is_lost) checkpoint = last_checkpoint(directory);
   const std::string path = checkpoint->path();
   const TrainingState state = checkpoint->state();
+  refuse_checkpoint_of_other_run(*checkpoint, directory);
   refuse_other_settings(*checkpoint, as_written, config_path);
   refuse_other_settings(*checkpoint, config, "--resume");
   check<ConfigError>(state.step <= config.train.steps, "--resume: ", path, " is at step ", state.step,
@@ -271,11 +394,10 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                    path, " is at step ", state.step, " already; give a later step");
   config.run.dir = directory;  // it may have been moved since
   const Team team = assemble_team(config.train, terminal);
-  const Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
-                                     checkpoint->tokenizer());
-  if (data.facts().hash != checkpoint->data_hash())
-    terminal.line(text("warning: the data is not what the run began with (hash ", data.facts().hash, ", was ",
-                       checkpoint->data_hash(), "); the resumed run will not equal an unbroken one"));
+  DataConfig found = config.data;
+  const bool is_given =
+      config.data.source != as_written.data.source || config.data.validation != as_written.data.validation;
+  const Dataset data = text_of_run(*checkpoint, config, is_given, found);
   warn_of_other_schedule(*checkpoint, config, terminal);
   const Gpt model = checkpoint->model();
   Optimizer optimizer(config.optimizer, model.store());
@@ -283,13 +405,15 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   checkpoint.reset();  // its bytes would stay in memory for the whole run
 
   const SignalFlag signal = options.watch_signals();
-  cut_log(text(directory, "/metrics.jsonl"), state, terminal);
-  const std::string timing = text(directory, "/timing.jsonl");
-  if (std::filesystem::exists(timing)) truncate_file(timing, kept_lines(read_file(timing), state.step, timing).bytes);
+  const std::string metrics = text(directory, "/metrics.jsonl");
+  if (const std::int64_t steps = cut_log(metrics, state); steps < state.step)
+    terminal.line(
+        text("warning: ", metrics, " has the lines of ", steps, " of ", state.step, " steps; the others were lost"));
+  cut_log(text(directory, "/timing.jsonl"), state);
   terminal.line(text("going on from ", path));
   terminal.line(start_report(config, data.facts(), model, team, static_cast<double>(std::filesystem::file_size(path))));
-  return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::append,
-                                                                                terminal);
+  return Run{config, directory, team, data, model, optimizer, state, signal, start_time, found}.go(
+      options, LineWriter::Start::append, terminal);
 }
 
 }  // namespace normlab

@@ -15,6 +15,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/config/loader.h"
+#include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
 #include "normlab/train/observers.h"
 
@@ -139,6 +140,19 @@ std::string utc_now() {
 
 namespace {
 
+// The texts by their path from the run's directory, so that they are found where both have been moved.
+Json sources_of(const DataConfig& data, const std::string& directory) {
+  Json sources = Json::object();
+  const auto add = [&](const char* key, const std::string& path) {
+    std::error_code error;
+    const fs::path relative = fs::proximate(path, directory, error);
+    if (!error && fs::is_regular_file(path, error)) sources.set(key, relative.string());
+  };
+  if (std::ranges::count(corpus_names(), data.source) == 0) add("data.source", data.source);
+  if (data.validation) add("data.validation", *data.validation);
+  return sources;
+}
+
 // What a killed process had begun to write.
 void remove_temporary_files(const fs::path& directory) {
   std::error_code error;
@@ -159,6 +173,7 @@ void begin_run_files(const std::string& directory, const RunRecord& record) {
 void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report) {
   const BuildFacts& build = build_facts();
   Json json = Json::object({
+      {"run_id", record.id},
       {"version", build.version},
       {"commit", build.commit},
       {"seed", record.config.seed},
@@ -170,6 +185,7 @@ void write_run_record(const std::string& directory, const RunRecord& record, con
       {"flags", build.flags},
       {"instruction_set", instruction_set()},
       {"data_hash", record.data.hash},
+      {"sources", sources_of(record.found, directory)},
       {"train_tokens", record.data.train_tokens},
       {"validation_tokens", record.data.validation_tokens},
       {"unigram", record.data.unigram},

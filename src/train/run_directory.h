@@ -39,7 +39,9 @@ struct RunRecord {
   const DataFacts& data;
   Index parameters = 0, vocab_size = 0;
   Team team;
-  std::string start;  // UTC, as 2026-01-31T12:00:00Z
+  std::string start;        // UTC, as 2026-01-31T12:00:00Z
+  std::string id;           // run_id
+  const DataConfig& found;  // where the texts were found
 };
 
 std::string utc_now();

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 
 #include "normlab/base/check.h"
 #include "normlab/formats/event_file.h"
@@ -14,14 +16,25 @@
 namespace normlab {
 namespace {
 
-double wall_time() {
+double clock_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string file_name() {
+// Cuts the files of a run that goes on; the path of the next one.
+std::string next_file(const std::string& directory, std::int64_t first, double& latest) {
+  constexpr std::string_view kHead = "events.out.tfevents.";
+  auto seconds = static_cast<std::int64_t>(clock_time());
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string(), path = entry.path().string();
+    if (!name.starts_with(kHead) || !entry.is_regular_file()) continue;
+    if (const auto of_name = parse_int(name.substr(kHead.size(), name.find('.', kHead.size()) - kHead.size())))
+      seconds = std::max(seconds, *of_name + 1);
+    const std::string bytes = read_file(path), kept = events_before(bytes, first, latest);
+    if (kept.size() < bytes.size()) write_file(path, kept);
+  }
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
-  return text("events.out.tfevents.", static_cast<std::int64_t>(wall_time()), '.', host.data());
+  return text(directory, '/', kHead, seconds, '.', host.data());
 }
 
 std::string tag_of(const Figure& figure) {
@@ -34,17 +47,18 @@ std::string tag_of(const Figure& figure) {
 }  // namespace
 
 TensorBoardLog::TensorBoardLog(const std::string& directory, std::int64_t first, std::string_view config)
-    : file_(text(directory, '/', file_name()), LineWriter::Start::append) {
+    : file_(next_file(directory, first, latest_), LineWriter::Start::append) {
   file_.bytes(version_event(wall_time()));
-  if (first > 0) file_.bytes(restart_event(wall_time(), first + 1));
-  file_.bytes(text_event(wall_time(), "config", indented(config)));  // as Markdown, which keeps such lines
+  if (first > 0) file_.bytes(restart_event(wall_time(), first));            // for a program that has read more of them
+  file_.bytes(text_event(wall_time(), first, "config", indented(config)));  // as Markdown, which keeps such lines
 }
 
-void TensorBoardLog::add_line(std::string_view line) {
-  const Json json = parse_json(line, "metrics");
+double TensorBoardLog::wall_time() { return latest_ = std::max(latest_, clock_time()); }
+
+void TensorBoardLog::add_line(const Json& line) {
   std::vector<EventScalar> scalars;
-  for (const Figure& figure : figures_of(json)) scalars.push_back({tag_of(figure), static_cast<float>(figure.value)});
-  if (!scalars.empty()) file_.bytes(scalar_event(wall_time(), json.at("step").integer(), scalars));
+  for (const Figure& figure : figures_of(line)) scalars.push_back({tag_of(figure), static_cast<float>(figure.value)});
+  if (!scalars.empty()) file_.bytes(scalar_event(wall_time(), line.at("step").integer(), scalars));
 }
 
 }  // namespace normlab

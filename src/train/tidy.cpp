@@ -6,6 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "normlab/base/hash.h"
+#include "normlab/formats/crc32c.h"
+
 namespace normlab {
 namespace {
 
@@ -63,9 +66,25 @@ class Collector {
   bool is_finite_;
 };
 
-}  // namespace
+constexpr std::string_view kChecksum = ",\"crc\":\"";  // 8 digits and "} follow
+constexpr std::size_t kSealed = kChecksum.size() + 8 + 2;
 
-Json parse_log_line(std::string_view line, const std::string& place) {
+// `open`: a line without its last brace.
+std::string sealed(std::string_view open) {
+  return text(open, kChecksum, hexadecimal(std::uint64_t{crc32c(open)} << 32, 8), "\"}");
+}
+std::string_view unsealed(std::string_view line) {
+  return line.substr(0, line.size() - std::min(kSealed, line.size()));
+}
+bool is_intact(std::string_view line) { return line == sealed(unsealed(line)); }
+
+// Half of the member's name is enough, so that no single change makes a line one of an earlier version.
+bool claims_checksum(std::string_view line) {
+  const std::string_view end = line.substr(unsealed(line).size(), kChecksum.size());
+  return end.starts_with(kChecksum.substr(0, 4)) || end.ends_with(kChecksum.substr(4));
+}
+
+Json parse_line(std::string_view line, const std::string& place) {
   Json json = parse_json(line, place);
   const Json* step = json.is_object() ? json.find("step") : nullptr;
   const Json* kind = json.is_object() ? json.find("kind") : nullptr;
@@ -73,6 +92,61 @@ Json parse_log_line(std::string_view line, const std::string& place) {
   check<DataError>(number && *number >= 0 && (!kind || kind->is_string()), place,
                    ": a line of a log is an object with a step");
   return json;
+}
+
+// Of a log whose other lines have checksums, or have none.
+Json checked_line(std::string_view line, const std::string& place, bool others_have) {
+  if (!claims_checksum(line)) {
+    Json json = parse_line(line, place);
+    check<DataError>(!others_have, place, ": this line lacks its checksum, and others have theirs: it was edited");
+    return json;
+  }
+  const std::string right = sealed(unsealed(line));
+  check<DataError>(line == right, place, ": this line was damaged or edited: it ends in ",
+                   line.substr(line.size() - 10), ", and by its checksum it should in ",
+                   right.substr(right.size() - 10));
+  return parse_line(text(unsealed(line), '}'), place);
+}
+
+}  // namespace
+
+std::string log_line(const Json& line) {
+  std::string open = line.line();
+  open.pop_back();
+  return sealed(open);
+}
+
+bool has_checksums(std::string_view jsonl) { return jsonl.find(kChecksum) != std::string_view::npos; }
+
+std::string with_checksums(std::string_view jsonl) {
+  std::string out;
+  for (std::size_t end; !jsonl.empty(); jsonl.remove_prefix(end + 1)) {
+    end = jsonl.find('\n');
+    out += sealed(jsonl.substr(0, end - 1)) + '\n';
+  }
+  return out;
+}
+
+void read_log(std::string_view jsonl, const std::string& path,
+              const std::function<bool(const Json& line, const std::string& place, std::size_t end)>& act) {
+  const bool checksums = has_checksums(jsonl);
+  std::size_t begin = 0, end = 0;
+  for (int number = 1; begin < jsonl.size(); begin = end + 1, ++number) {
+    const std::string place = text(path, ':', number);
+    end = jsonl.find('\n', begin);
+    try {
+      if (end == std::string_view::npos) {
+        check<DataError>(!is_intact(jsonl.substr(begin, jsonl.size() - 1 - begin)), place,
+                         ": this line was damaged: its line break is another character");
+        return;
+      }
+      if (const Json line = checked_line(jsonl.substr(begin, end - begin), place, checksums);
+          !act(line, place, end + 1))
+        return;
+    } catch (const DataError& error) {
+      throw DataError(text(error.what(), "; delete this line, or the file, to go on without it"));
+    }
+  }
 }
 
 std::vector<Figure> figures_of(const Json& line) {
@@ -86,10 +160,14 @@ std::vector<Figure> figures_of(const Json& line) {
     if (figure.part == "curvature") {
       collector.add_curvature(figure, member.value);
     } else if (member.value.is_array()) {
-      figure.part = "block";
-      figure.layer = 0;
+      const bool by_position = figure.measure == "loss_by_position";  // the others are by block
       figure.of_model = true;
-      for (const Json& value : member.value.elements()) collector.add(figure, value), ++*figure.layer;
+      for (std::int64_t i = 0; const Json& value : member.value.elements()) {
+        figure.part = by_position ? text("position.", i) : "block";
+        if (!by_position) figure.layer = i;
+        collector.add(figure, value);
+        ++i;
+      }
     } else if (member.value.is_object()) {
       for (const Json::Member& each : member.value.members())
         set_part(figure, each.name), collector.add(figure, each.value);

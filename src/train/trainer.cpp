@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "normlab/base/parallel.h"
 #include "normlab/train/evaluate.h"
@@ -105,7 +106,10 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
         observer->on_part(model_.store(), targets_of(batches.parts[part]), batches.targets);
     }
     const double grad_norm = gradient_norm(model_.store());
+    const double lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
     if (!std::isfinite(loss) || !std::isfinite(grad_norm)) {
+      const StepReport failed{step, loss, lr, grad_norm, std::numeric_limits<double>::quiet_NaN(), batches.targets};
+      for (Observer* observer : observers) observer->on_nonfinite_step(failed);
       restore_buffers(model_.store(), buffers);
       std::string reason = first_nonfinite(step, batches, last_grad_norm);
       restore_buffers(model_.store(), buffers);
@@ -114,7 +118,6 @@ RunReport Trainer::run_with_team(std::int64_t first, std::int64_t last, std::spa
     last_grad_norm = grad_norm;
     for (Observer* observer : observers) observer->on_gradients(step - 1, model_.store());
 
-    const double lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
     const double clip_coef = clip_coefficient(config_.optimizer.grad_clip, grad_norm);
     optimizer_.step(step, lr, clip_coef);
     report.step = step;

@@ -6,6 +6,7 @@
 
 #include "fuzz.h"
 #include "normlab/formats/json.h"
+#include "normlab/train/tidy.h"
 
 namespace normlab::fuzz {
 namespace {
@@ -16,9 +17,11 @@ void look_at(std::string_view kept, const KeptLines& lines, std::int64_t step) {
   promise(again.bytes == lines.bytes && again.train_steps == lines.train_steps, "what is kept is kept again");
   std::map<std::string, std::int64_t> last;
   std::int64_t train_steps = 0;
+  const bool checked = has_checksums(kept);
   while (!kept.empty()) {
     const std::string_view text = kept.substr(0, kept.find('\n'));
     kept.remove_prefix(text.size() + 1);
+    promise(!checked || has_checksums(text), "every line has a checksum, or none");
     const Json line = parse_json(text, "line");
     const std::string kind = line.find("kind") ? line.at("kind").string() : "";
     const std::int64_t at = line.at("step").integer();

@@ -25,7 +25,17 @@ struct TrainingState {
   GradientAverages gradient;
   std::int64_t best_step = 0;   // of best_loss; 0 in checkpoints from before it was kept
   bool evaluation_due = false;  // a signal cut the evaluation of this step
+  std::string run_id;           // of the run; empty in checkpoints from before runs had one
 };
+
+// Keys that another value on resuming leaves the run itself: data.source and data.validation where the text is the
+// same.
+bool may_change_on_resume(std::string_view path);
+
+// The id of a run, by which a checkpoint of another one is told: a hash of all that two runs may differ by, which is
+// build, configuration (but for what may change on resuming), data and the weights of model.from. It is no random name,
+// since equal runs write equal bytes; runs of equal ids do, so that exchanging their checkpoints changes nothing.
+std::string run_id(const RunConfig& config, const std::string& data_hash, const Gpt& start);
 
 void save_checkpoint(const std::string& path, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::string& data_hash, const TrainingState& state, const Gpt& model,
@@ -33,7 +43,7 @@ void save_checkpoint(const std::string& path, const RunConfig& config, const Tok
 
 class Checkpoint {
  public:
-  // DataError when the file is not a checkpoint of ours, is damaged, or is not there.
+  // DataError when the file is not a checkpoint of ours, is damaged, is named for another step, or is not there.
   explicit Checkpoint(const std::string& path);
   explicit Checkpoint(Safetensors file);
 

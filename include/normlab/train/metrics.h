@@ -13,13 +13,14 @@
 
 namespace normlab {
 
-// `train` lines, one a step, and `eval` lines.
+// `train` lines, one a step, the one that was not finite among them, and `eval` lines.
 class MetricsLog : public Observer {
  public:
   // bits per byte = loss / (ln 2 bytes_per_token)
   MetricsLog(LineWriter& lines, double bytes_per_token, std::optional<double> floor)
       : lines_(lines), bytes_per_token_(bytes_per_token), floor_(floor) {}
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
+  void on_nonfinite_step(const StepReport& step) override;
   void on_late_evaluation(const EvalReport& evaluation, RunControl&) override;
 
  private:

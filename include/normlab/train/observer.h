@@ -52,6 +52,16 @@ struct RunReport {
   std::optional<EvalReport> last_eval;  // of this process
 };
 
+// The signals that end a run, its state saved, and the reason that is given: those of a person, those by which a
+// terminal or a job scheduler warns, and that of TimeLimit.
+struct RunSignal {
+  int number;
+  const char* reason;
+};
+inline constexpr RunSignal kRunSignals[] = {
+    {SIGINT, "by SIGINT"},   {SIGTERM, "by SIGTERM"}, {SIGHUP, "by SIGHUP"},           {SIGUSR1, "by SIGUSR1"},
+    {SIGUSR2, "by SIGUSR2"}, {SIGXCPU, "by SIGXCPU"}, {SIGALRM, "by train.time_limit"}};
+
 // What a signal handler sets to the signal's number; null where nobody watches for signals.
 using SignalFlag = const volatile std::sig_atomic_t*;
 
@@ -69,7 +79,8 @@ struct RunControl {
   }
   bool signalled() const { return signal != nullptr && *signal != 0; }
   void heed_signal() {
-    if (signalled()) request(Outcome::interrupted, *signal == SIGTERM ? "by SIGTERM" : "by SIGINT");
+    for (const RunSignal& each : kRunSignals)
+      if (signalled() && *signal == each.number) request(Outcome::interrupted, each.reason);
   }
 };
 
@@ -89,6 +100,8 @@ class Observer {
   virtual void on_gradients(std::int64_t step, const ParameterStore& store) { (void)step, (void)store; }
   // After the update and, where one was due, the evaluation of its result.
   virtual void on_step_end(const StepReport&, const EvalReport* /*null: none was due*/, RunControl&) {}
+  // A step whose loss or gradient norm is not finite, and which is not done.
+  virtual void on_nonfinite_step(const StepReport&) {}
   // The evaluation of the step that a resumed run begins at, which a signal had cut.
   virtual void on_late_evaluation(const EvalReport&, RunControl&) {}
   virtual void on_run_end(const RunReport&) {}

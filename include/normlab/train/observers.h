@@ -53,6 +53,26 @@ class InterruptWatch : public Observer {
   void on_step_end(const StepReport&, const EvalReport*, RunControl& control) override { control.heed_signal(); }
 };
 
+// Sends SIGALRM to the process when what is left of train.time_limit is what finishing the step at hand, saving and the
+// report may take, by the longest so far. What can be cut, evaluations among it, then is. The first update is done
+// first, so that a run that is started again and again comes to its end. `start`: of the time; `bytes`: of a
+// checkpoint.
+class TimeLimit : public Observer {
+ public:
+  TimeLimit(double minutes, Clock::time_point start, double bytes);
+  ~TimeLimit() override;
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+  Probe* probe(std::int64_t step) override;
+  void on_gradients(std::int64_t step, const ParameterStore& store) override;
+  void on_step_end(const StepReport&, const EvalReport*, RunControl&) override { ended_ = Clock::now(); }
+
+ private:
+  double seconds_;
+  Clock::time_point start_, begun_{}, ended_{};
+  double step_ = 0, rest_;  // seconds from the start of a step to its gradients; from one step to the next
+};
+
 // Writes DIR/step-NNNNNN.safetensors every `checkpoint.every` steps, after step `last` and when the run stops, keeps
 // the newest `checkpoint.keep` of them, and DIR/best.safetensors for the lowest validation loss. Comes last among the
 // observers, since it saves what the others have noted in `state`. An evaluation that a signal has cut is noted as due.

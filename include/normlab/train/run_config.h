@@ -31,6 +31,10 @@ struct TrainConfig : config::Fields {
   FIELD(bool, flush_denormals, true, config::any_value, "numbers below 1.2e-38 count as 0, in every thread")
   FIELD(bool, stop_on_divergence, true, config::any_value,
         "stop when the training loss was above twice ln V + 2 on 20 steps running")
+  FIELD(
+      std::optional<double>, time_limit, std::nullopt, (config::Range{.low = 0, .high = 1e7, .low_open = true}),
+      "minutes after which the run has ended with a checkpoint and exit code 75, for --resume to go on from; each time "
+      "at least one step is done. Points of sweeps have none")
 };
 
 enum class EvalStatistics { running, batch, prefix };
