@@ -16,7 +16,7 @@ namespace {
 bool is_part_of_checkpoint(std::string_view path) {
   for (const std::string_view section : {"run", "log", "checkpoint"})
     if (path == section || path.starts_with(text(section, '.'))) return false;
-  return path != "train.threads";
+  return path != "train.threads" && path != "train.memory_check";
 }
 
 std::string config_text(RunConfig config) {

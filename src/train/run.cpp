@@ -10,6 +10,7 @@
 #include "normlab/base/machine.h"
 #include "normlab/base/memory.h"
 #include "normlab/base/parallel.h"
+#include "normlab/train/memory_estimate.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/observers.h"
 #include "normlab/train/starting_model.h"
@@ -152,8 +153,10 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
   std::optional<StartingPoint> start = read_starting_point(config);
+  require_memory(config, {}, 1);
   const Dataset data =
       Dataset::load(config.data, config.model.context_length, seed, start ? start->tokenizer : std::nullopt);
+  require_memory(config, data.facts(), data.tokenizer().vocab_size());
   const Gpt model = starting_model(config, data, std::move(start));
   Optimizer optimizer(config.optimizer, model.store());
 
@@ -185,7 +188,7 @@ Checkpoint last_checkpoint(const std::string& directory) {
 void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
   for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
-    const bool may_change = path == "train.steps" || path == "train.threads" || path.starts_with("run.") ||
+    const bool may_change = path == "train.steps" || path == "train.threads" || path == "train.memory_check" || path.starts_with("run.") ||
                             path.starts_with("log.") || path.starts_with("eval.") || path.starts_with("checkpoint.");
     check<ConfigError>(
         may_change, place, ": ", path, " cannot change from ", difference.left, " to ", difference.right,
@@ -264,6 +267,8 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   if (data.facts().hash != checkpoint->data_hash())
     terminal.line(text("warning: the data is not what the run began with (hash ", data.facts().hash, ", was ",
                        checkpoint->data_hash(), "); the resumed run will not equal an unbroken one"));
+  const double checkpoint_bytes = static_cast<double>(std::filesystem::file_size(path));
+  require_memory(config, data.facts(), data.tokenizer().vocab_size(), checkpoint_bytes);
   warn_of_other_schedule(*checkpoint, config, terminal);
   const Gpt model = checkpoint->model();
   Optimizer optimizer(config.optimizer, model.store());
@@ -275,7 +280,7 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   const std::string timing = text(directory, "/timing.jsonl");
   if (std::filesystem::exists(timing)) truncate_file(timing, kept_lines(read_file(timing), state.step, timing).bytes);
   terminal.line(text("going on from ", path));
-  terminal.line(start_report(config, data.facts(), model, team, static_cast<double>(std::filesystem::file_size(path))));
+  terminal.line(start_report(config, data.facts(), model, team, checkpoint_bytes));
   return Run{config, directory, team, data, model, optimizer, state, signal}.go(options, LineWriter::Start::append,
                                                                                 terminal);
 }
