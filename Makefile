@@ -1,6 +1,6 @@
 # The short way to everything; CMake does the work. `make help` lists the targets.
 BUILD ?= build
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Options for CMake, such as -DNORMLAB_OPENMP=OFF; the build directory remembers them. CXX=clang++ chooses the compiler.
 CMAKE_FLAGS ?=
 SEED ?= $(shell date +%s)
