@@ -44,6 +44,9 @@ test: tests  ## every test but the long ones; installs Catch2 where it is missin
 	@tests/definitions_test.sh
 	@$(BUILD)/tests/normlab_tests $(TESTS)
 
+install-test: program  ## installs into a folder, moves it, and builds another project against it
+	@tests/install_test.sh $(BUILD)
+
 torture: tests  ## the long tests, about a minute: kills, full disks, damage, 20,000 steps; SEED=N for the same kills again
 	@start=$$(date +%s); echo "torture: SEED=$(SEED)"; SEED=$(SEED) $(BUILD)/tests/normlab_tests "[.torture]"; \
 	  code=$$?; echo "torture: SEED=$(SEED), exit code $$code after $$(($$(date +%s) - start)) s"; exit $$code
@@ -168,5 +171,5 @@ clean:  ## removes what was built
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program train reproduce report-check tests test torture bench bench-torch interop format check layers sanitize tsan \
-  valgrind debug libcxx cross levels clang fuzz fuzz-targets suites readme clean help
+.PHONY: program install-test train reproduce report-check tests test torture bench bench-torch interop format check layers \
+  sanitize tsan valgrind debug libcxx cross levels clang fuzz fuzz-targets suites readme clean help

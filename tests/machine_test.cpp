@@ -178,3 +178,38 @@ TEST_CASE("the build's facts are there") {
   INFO(facts.flags);
   CHECK(facts.openmp.empty() == (measured_threads() == 1 && allowed_threads().source == "a build without OpenMP"));
 }
+
+TEST_CASE("the least of the memory of the machine and of all control groups above counts") {
+  const double machine = memory_limit("/nowhere").value().bytes;  // no control groups there
+  CHECK(machine == static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+  Root root;
+  const auto found = [&] { return memory_limit(root.path.string()).value(); };
+  SECTION("version 2, a number, and the group above is narrower") {
+    root.with("proc/self/cgroup", "0::/slice/job\n")
+        .with("sys/fs/cgroup/slice/memory.max", "67108864\n")
+        .with("sys/fs/cgroup/slice/job/memory.max", "77108864\n");
+    CHECK(found().bytes == 67108864.0);
+    CHECK(found().source == "the control group's limit");
+  }
+  SECTION("version 2, no limit") {
+    root.with("proc/self/cgroup", "0::/job\n").with("sys/fs/cgroup/job/memory.max", "max\n");
+    CHECK(found().bytes == machine);
+    CHECK(found().source == "the machine's memory");
+  }
+  SECTION("version 1, and its number for no limit") {
+    root.with("proc/self/cgroup", "5:memory:/docker/ab\n4:cpu,cpuacct:/x\n")
+        .with("sys/fs/cgroup/memory/memory.limit_in_bytes", "50000000\n")
+        .with("sys/fs/cgroup/memory/docker/ab/memory.limit_in_bytes", "9223372036854771712\n");
+    CHECK(found().bytes == 50000000.0);
+  }
+  SECTION("version 1, no limit") {
+    root.with("proc/self/cgroup", "5:memory:/\n")
+        .with("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    CHECK(found().bytes == machine);
+  }
+  SECTION("without /proc, the group at the root: a container's own") {
+    root.with("sys/fs/cgroup/memory.max", "60000000\n").with("sys/fs/cgroup/cpu.max", "150000 100000\n");
+    CHECK(found().bytes == 60000000.0);
+    CHECK(root.cores() == 1.5);
+  }
+}

@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <string>
 
 #include "catch.h"
+#include "normlab/base/check.h"
 #include "normlab/base/files.h"
 #include "normlab/base/rng.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
 #include "normlab/train/checkpoint.h"
+#include "normlab/train/memory_estimate.h"
 #include "program.h"
 #include "temporary.h"
 
@@ -180,4 +184,63 @@ TEST_CASE("a resumed run lets its checkpoint go, and the memory told is within a
       static_cast<double>(Checkpoint(run + "/checkpoints/step-000003.safetensors").model().store().parameter_count()) /
       (1 << 20);
   CHECK(peak < 12 + 26 * parameter_mb);
+}
+
+TEST_CASE("the size of a model is known before it is built") {
+  int built = 0;
+  for (int norm = 0; norm <= static_cast<int>(NormKind::fixed); ++norm)
+    for (int placement = 0; placement <= static_cast<int>(Placement::none); ++placement)
+      for (int other = 0; other < 4; ++other) {
+        ModelConfig config;
+        config.norm = static_cast<NormKind>(norm);
+        config.placement = static_cast<Placement>(placement);
+        config.n_layers = 2 + other;
+        config.d_model = 8;
+        config.context_length = 5;
+        config.bias = other % 2 == 0;
+        config.tie_embeddings = other < 2;
+        config.position = other == 1 ? Position::rope : other == 2 ? Position::sinusoidal : Position::learned;
+        config.activation = other == 3 ? MlpActivation::swiglu : MlpActivation::relu;
+        if (other == 2) config.d_ff = 13;
+        try {
+          config.resolve();
+        } catch (const ConfigError&) {
+          continue;  // a norm without a place, or the other way round
+        }
+        ++built;
+        const Gpt model(config, 11, 1);
+        const ModelSize size = model_size(config, 11);
+        CAPTURE(norm, placement, other);
+        CHECK(size.numbers == static_cast<double>(model.store().parameter_count()));
+        CHECK(size.parameters == static_cast<double>(model.store().parameters().size()));
+        CHECK(size.buffers == static_cast<double>(model.store().buffers().size()));
+      }
+  CHECK(built >= 200);
+}
+
+TEST_CASE("an estimate above the limit is refused, unless train.memory_check is off") {
+  RunConfig config;
+  config.resolve();
+  const double needed = estimate_memory(config, {}, 100).total();
+  const auto require = [&](double bytes) { require_memory(config, {}, 100, 0, MemoryLimit{bytes, "a test"}); };
+  CHECK_NOTHROW(require(needed));
+  CHECK_THROWS_AS(require(0.99 * needed), ConfigError);
+  config.train.memory_check = false;
+  CHECK_NOTHROW(require(0.99 * needed));
+}
+
+TEST_CASE("a model of 122 TB is refused with both figures before anything is written") {
+  const TemporaryDirectory directory;
+  // 12 d^2 numbers a layer, each with gradient, two moments and a copy: 20 bytes; 240 d^2 L = 1.22e14 at L = 508.
+  const Finished done = run_program(
+      training(directory, {"model.d_model=31624", "model.n_heads=4", "model.n_layers=508", "data.size=5000"}));
+  CAPTURE(done.err);
+  CHECK(done.code == 2);
+  const std::size_t at = done.err.find("this needs about ");
+  REQUIRE(at != std::string::npos);
+  const double told = std::stod(done.err.substr(at + 17));
+  CHECK(std::fabs(told * (1 << 20) - 1.22e14) < 0.02 * 1.22e14);
+  CHECK(done.err.find(" MB (") != std::string::npos);
+  CHECK(done.err.find("model.d_model (31624), model.n_layers (508)") != std::string::npos);
+  CHECK(!std::filesystem::exists(directory.path("run")));
 }

@@ -46,7 +46,10 @@ class Process {
     std::vector<std::string> settings = environment(around);
     std::vector<char*> argv = pointers(words), envp = pointers(settings);
     int deaf[2] = {-1, -1}, terminal = -1;
-    if (around.deaf_output && pipe2(deaf, O_CLOEXEC) == 0) close(deaf[0]);
+    if (around.deaf_output && pipe(deaf) == 0) {  // macOS has no pipe2
+      close(deaf[0]);
+      fcntl(deaf[1], F_SETFD, FD_CLOEXEC);
+    }
     if (around.terminal) terminal = open_terminal();
     child_ = fork();
     if (child_ == 0) {

@@ -234,3 +234,23 @@ TEST_CASE("a system that gives no second thread: refused, and one thread trains"
   CHECK_THAT(refused.err, ContainsSubstring("the system gives this process no 2 threads; ask for fewer"));
   CHECK(run_program(shop.training("run", {"train.threads=1"}), around).code == 0);
 }
+
+TEST_CASE("without /proc a sweep finds the program, by its path and by PATH") {
+  const Workshop shop;
+  shop.write("sweep.yaml", "base: tiny.yaml\ngrid:\n  optimizer.lr: [0.001]\n");
+  const std::string hide = "unshare -m sh -c 'mount -t tmpfs none /proc && test ! -e /proc/self";
+  if (shell(hide + "' 2>/dev/null") != 0) {
+    tell_skipped("/proc cannot be hidden here");
+    return;
+  }
+  const std::string folder = std::filesystem::path(NORMLAB_PROGRAM).parent_path().string();
+  int runs = 0;
+  for (const std::string& called : {std::string(NORMLAB_PROGRAM), text("PATH=", folder, ":$PATH normlab")}) {
+    const std::string out = text(shop.path("sweep-"), ++runs);
+    const int code = shell(text(hide, " && cd ", shop.path(""), " && ", called, " sweep sweep.yaml --seeds 1 run.dir=",
+                                out, "' >'", shop.path("said"), "' 2>&1"));
+    INFO(read_file(shop.path("said")));
+    CHECK(code == 0);
+    CHECK(lines_of(read_file(out + "/results.jsonl")).size() == 1);
+  }
+}

@@ -1,9 +1,13 @@
 // Facts about the machine: thread limits and the treatment of subnormal numbers.
 #include "normlab/base/machine.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 
 #include "normlab/base/check.h"
@@ -36,6 +40,14 @@ std::optional<double> quotient(std::string_view quota, std::string_view period) 
   return static_cast<double>(*q) / static_cast<double>(*p);
 }
 
+// In bytes; nothing for "max".
+std::optional<double> group_memory(const std::string& directory, bool version_2) {
+  const std::string content = content_or_nothing(directory + (version_2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  const auto bytes = parse_int(trimmed(content));
+  if (!bytes || *bytes <= 0) return std::nullopt;
+  return static_cast<double>(*bytes);
+}
+
 std::optional<double> group_quota(const std::string& directory, bool version_2) {
   if (!version_2)
     return quotient(content_or_nothing(directory + "/cpu.cfs_quota_us"),
@@ -46,10 +58,34 @@ std::optional<double> group_quota(const std::string& directory, bool version_2) 
   return quotient(quota, rest);
 }
 
-bool lists_cpu(std::string_view controllers) {
+bool lists(std::string_view controllers, std::string_view controller) {
   while (!controllers.empty())
-    if (next_part(controllers, ',') == "cpu") return true;
+    if (next_part(controllers, ',') == controller) return true;
   return false;
+}
+
+// The least that the process's group, or one above it, has of what `read` finds in a group's directory.
+std::optional<double> least_of_groups(
+    const std::string& root, std::string_view controller,
+    const std::function<std::optional<double>(const std::string& directory, bool version_2)>& read) {
+  // Lines "ID:CONTROLLERS:PATH"; version 2 has the one with ID 0 and no controllers.
+  std::string groups = content_or_nothing(root + "/proc/self/cgroup");
+  if (groups.empty()) groups = text("0::/\n1:", controller, ":/\n");  // without /proc: those at the root
+  std::optional<double> least;
+  for (std::string_view rest = groups; !rest.empty();) {
+    std::string_view line = next_part(rest, '\n');
+    const bool version_2 = next_part(line, ':') == "0";
+    if (!lists(next_part(line, ':'), controller) && !version_2) continue;
+    const std::string mount = text(root, "/sys/fs/cgroup", version_2 ? "" : "/", version_2 ? "" : controller);
+    // The limit of a group above holds too. In a container the path may be the host's, and only its root is there.
+    for (std::string path(line);; path.erase(path.rfind('/'))) {
+      if (path == "/") path.clear();
+      const auto found = read(text(mount, path), version_2);
+      if (found && (!least || *found < *least)) least = found;
+      if (path.find('/') == std::string::npos) break;
+    }
+  }
+  return least;
 }
 
 }  // namespace
@@ -71,24 +107,15 @@ ThreadLimit thread_limit(const ThreadSources& sources) {
   return limit;
 }
 
-std::optional<double> cgroup_cores(const std::string& root) {
-  // Lines "ID:CONTROLLERS:PATH"; version 2 has the one with ID 0 and no controllers.
-  const std::string groups = content_or_nothing(root + "/proc/self/cgroup");
-  std::optional<double> least;
-  for (std::string_view rest = groups; !rest.empty();) {
-    std::string_view line = next_part(rest, '\n');
-    const bool version_2 = next_part(line, ':') == "0";
-    if (!lists_cpu(next_part(line, ':')) && !version_2) continue;
-    const std::string mount = root + (version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
-    // A quota of a group above holds too. In a container the path may be the host's, and only its root is there.
-    for (std::string path(line);; path.erase(path.rfind('/'))) {
-      if (path == "/") path.clear();
-      const auto cores = group_quota(text(mount, path), version_2);
-      if (cores && (!least || *cores < *least)) least = cores;
-      if (path.find('/') == std::string::npos) break;
-    }
-  }
-  return least;
+std::optional<double> cgroup_cores(const std::string& root) { return least_of_groups(root, "cpu", group_quota); }
+
+std::optional<MemoryLimit> memory_limit(const std::string& root) {
+  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)), page = static_cast<double>(sysconf(_SC_PAGESIZE));
+  std::optional<MemoryLimit> limit;
+  if (pages > 0 && page > 0) limit = {pages * page, "the machine's memory"};
+  const auto group = least_of_groups(root, "memory", group_memory);
+  if (group && (!limit || *group < limit->bytes)) limit = {*group, "the control group's limit"};
+  return limit;
 }
 
 ThreadLimit allowed_threads() {

@@ -62,8 +62,10 @@ extern const Command train_command, eval_command, sample_command, inspect_comman
 void end_on_signals();
 // From here on they set the flag to their number, and a second one of SIGINT and SIGTERM ends the program at once.
 const volatile std::sig_atomic_t& watch_signals();
+// Called first, with argv[0], while the current directory is the one that it may be relative to.
+void find_own_path(const std::string& called);
 // The path of the running program.
-std::string own_path();
+const std::string& own_path();
 
 std::string help_of(const Command& command);
 

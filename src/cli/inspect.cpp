@@ -9,6 +9,7 @@
 #include "normlab/base/parallel.h"
 #include "normlab/base/utf8.h"
 #include "normlab/lab/curvature.h"
+#include "normlab/train/memory_estimate.h"
 #include "normlab/train/terminal.h"
 #include "subject.h"
 
@@ -85,6 +86,11 @@ int run(const Words& words) {
   check<UserError>(!subject.checkpoint || (seeds == 1 && depths.empty()),
                    "inspect: --seeds and --depths are about fresh models; give a configuration instead of ",
                    subject.path);
+  if (!depths.empty()) {
+    RunConfig deepest = subject.config;
+    deepest.model.n_layers = depths.back();
+    require_memory(deepest, subject.data.facts(), subject.model.vocab_size());
+  }
   const Batch batch = subject.data.train_batch(1, 0, subject.config.train.batch_size);  // the first of a run
   InspectReport report{
       subject.config, subject.description(), {}, costs_of(subject.config, subject.data.facts(), subject.model), {}};

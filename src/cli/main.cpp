@@ -91,6 +91,7 @@ void fill_missing_descriptors() {
 
 int guarded(const std::string& program, std::vector<std::string> words) {
   try {
+    find_own_path(program);
     return run(program, std::move(words));
   } catch (const OutputClosed&) {
     return 0;

@@ -19,10 +19,13 @@ constexpr Option kOptions[] = {
     {"--json", "", "one JSON document"},
 };
 
-// Beside the program as it is built in its source tree, else where it was built from.
+// Beside the program as it is built in its source tree or installed, wherever that was moved; else where it was built
+// from.
 fs::path claims_directory() {
-  const fs::path beside = fs::path(own_path()).parent_path().parent_path() / "configs" / "claims";
-  return fs::is_directory(beside) ? beside : fs::path(NORMLAB_CLAIMS);
+  const fs::path prefix = fs::path(own_path()).parent_path().parent_path();
+  for (const char* below : {"configs/claims", "share/normlab/configs/claims"})
+    if (fs::is_directory(prefix / below)) return prefix / below;
+  return NORMLAB_CLAIMS;
 }
 
 // K2 before K10.

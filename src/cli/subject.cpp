@@ -6,6 +6,7 @@
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/config/loader.h"
+#include "normlab/train/memory_estimate.h"
 #include "normlab/train/run.h"
 #include "normlab/train/starting_model.h"
 
@@ -49,7 +50,9 @@ Subject load_subject(const Words& words) {
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
+  require_memory(config, {}, 1);
   Dataset data = Dataset::load(config.data, config.model.context_length, seed, tokenizer);
+  require_memory(config, data.facts(), data.tokenizer().vocab_size());
   if (checkpoint && data.facts().hash != checkpoint->data_hash())
     fputs("normlab: warning: the data is not what the model was trained on\n", stderr);
   Gpt model = checkpoint ? checkpoint->model() : starting_model(config, data, std::move(start));

@@ -22,7 +22,7 @@ bool is_in(std::string_view path, std::initializer_list<std::string_view> sectio
 
 // What may differ between a run and the same run resumed, or on another machine, is not part of its checkpoints.
 bool is_part_of_checkpoint(std::string_view path) {
-  return !is_in(path, {"run", "log", "checkpoint", "train.threads", "train.time_limit"});
+  return !is_in(path, {"run", "log", "checkpoint", "train.threads", "train.memory_check", "train.time_limit"});
 }
 
 std::string config_text(RunConfig config, bool (*is_wanted)(std::string_view path)) {

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "normlab/base/check.h"
 #include "normlab/nn/norm.h"
 #include "normlab/train/evaluate.h"
 
@@ -71,28 +75,48 @@ double bytes_of_batches(const RunConfig& config) {
 
 // Beside the numbers. Measured: of each tensor in a checkpoint its node, its names and its entry in the header while it
 // is saved; of each in a `layers` line its three figures.
-double bytes_by_tensor(const RunConfig& config, const ParameterStore& store) {
+double bytes_by_tensor(const RunConfig& config, const ModelSize& size) {
   constexpr double kSaved = 1400, kLogged = 400;
-  const double parameters = static_cast<double>(store.parameters().size());
-  const double saved = parameters * (config.optimizer.name == OptimizerKind::adamw ? 3 : 2) +
-                       static_cast<double>(store.buffers().size());
-  return kSaved * saved + (config.log.layers_every > 0 ? kLogged * parameters : 0);
+  const double saved = size.parameters * (config.optimizer.name == OptimizerKind::adamw ? 3 : 2) + size.buffers;
+  return kSaved * saved + (config.log.layers_every > 0 ? kLogged * size.parameters : 0);
 }
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& gpt,
+ModelSize model_size(const ModelConfig& model, Index vocab_size) {
+  const double d = static_cast<double>(model.d_model), d_ff = static_cast<double>(*model.d_ff);
+  const double vocab = static_cast<double>(vocab_size), layers = static_cast<double>(model.n_layers);
+  const NormSlots slots = slots_of(model.norm == NormKind::none ? Placement::none : model.placement);
+  const NormSpec spec = spec_of(model.norm);
+  const double norms =
+      2 * layers * (slots.before_branch + slots.after_branch + slots.after_residual) + slots.before_head;
+  const double norm_bias = spec.bias && model.bias ? 1 : 0, alpha = spec.method == Method::tanh ? 1 : 0;
+  const double ins = model.activation == MlpActivation::swiglu ? 2 : 1, bias = model.bias ? 1 : 0;
+  const double tables = model.tie_embeddings ? 1 : 2, learned = model.position == Position::learned ? 1 : 0;
+  ModelSize size;
+  size.numbers = d * (tables * vocab + learned * static_cast<double>(model.context_length)) +
+                 layers * (4 * d * d + (ins + 1) * d * d_ff + bias * (5 * d + ins * d_ff)) +
+                 norms * ((spec.gain == Gain::scalar ? 1 : d) + norm_bias * d + alpha);
+  size.parameters = tables + learned + layers * (3 + ins) * (1 + bias) + norms * (1 + norm_bias + alpha);
+  size.buffers = norms * (spec.method == Method::fixed       ? 1
+                          : spec.method == Method::power     ? 3
+                          : spec.running != Running::none ? 2
+                                                          : 0);
+  return size;
+}
+
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, Index vocabulary,
                                double checkpoint_bytes) {
   const ModelConfig& model = config.model;
-  const double parameter_count = static_cast<double>(gpt.store().parameter_count());
-  const double vocab_size = static_cast<double>(gpt.vocab_size());
+  const ModelSize size = model_size(model, vocabulary);
+  const double parameter_count = size.numbers, vocab_size = static_cast<double>(vocabulary);
   const double real = sizeof(float);
   const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
   const double positions = static_cast<double>(config.statistics_rows() * model.context_length);  // of one pass
   // Where a probe looks, the branches' results stay apart, and some of their gradients.
   const double probed = config.log.layers_every > 0 ? 2.5 : 0;
   // The gradient noise scale compares each part's gradient with the sum before it.
-  const bool compares = config.in_parts() && gpt.store().buffers().empty();
+  const bool compares = config.in_parts() && size.buffers == 0;
   const double copies = 2 + (compares ? 1 : 0) + (config.log.layers_every > 0 ? 1 : 0);  // LayersLog: before the update
   MemoryEstimate bytes;
   bytes.parameters = copies * real * parameter_count;
@@ -108,8 +132,65 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, c
   bytes.reading = data.peak_bytes;
   if (checkpoint_bytes > 0)
     bytes.reading = checkpoint_bytes + std::max(bytes.reading, bytes.tokens + real * parameter_count + bytes.optimizer);
-  bytes.program = 9.5 * kMega + bytes_by_tensor(config, gpt.store());
+  bytes.program = 9.5 * kMega + bytes_by_tensor(config, size);
   return bytes;
+}
+
+namespace {
+
+// The keys that lower the estimate by a tenth or more when they are halved (the others of that size too), most first.
+std::string keys_to_lower(const RunConfig& config, const DataFacts& data, Index vocab_size, double checkpoint_bytes) {
+  const double total = estimate_memory(config, data, vocab_size, checkpoint_bytes).total();
+  std::vector<std::pair<double, std::string>> keys;
+  const auto add = [&](const char* key, const RunConfig& smaller, const DataFacts& less, Index vocabulary,
+                       std::int64_t now) {
+    const double saved = total - estimate_memory(smaller, less, vocabulary, checkpoint_bytes).total();
+    if (now > 1) keys.emplace_back(-saved, text(key, " (", now, ")"));
+  };
+  const auto halved = [&](const char* key, auto section, auto member) {
+    RunConfig smaller = config;
+    std::int64_t& value = smaller.*section.*member;
+    const std::int64_t now = value;
+    value = std::max<std::int64_t>(1, value / 2);
+    if (&value == &smaller.model.d_model && *smaller.model.d_ff == 4 * now) *smaller.model.d_ff = 4 * value;
+    smaller.train.shards = std::min(smaller.train.shards, smaller.train.batch_size);
+    add(key, smaller, data, vocab_size, now);
+  };
+  halved("model.d_model", &RunConfig::model, &ModelConfig::d_model);
+  halved("model.n_layers", &RunConfig::model, &ModelConfig::n_layers);
+  halved("model.context_length", &RunConfig::model, &ModelConfig::context_length);
+  halved("train.batch_size", &RunConfig::train, &TrainConfig::batch_size);
+  halved("train.grad_accumulation", &RunConfig::train, &TrainConfig::grad_accumulation);
+  RunConfig narrow = config, flat = config;
+  *narrow.model.d_ff = (*narrow.model.d_ff + 1) / 2;
+  if (*config.model.d_ff != 4 * config.model.d_model) add("model.d_ff", narrow, data, vocab_size, *config.model.d_ff);
+  flat.log.curvature_every = 0;
+  add("log.curvature_every=0, now", flat, data, vocab_size, config.log.curvature_every + 1);
+  DataFacts less = data;
+  less.train_tokens /= 2;
+  less.peak_bytes /= 2;
+  add("data.size or the text, in tokens", config, less, vocab_size, data.train_tokens);
+  if (config.data.tokenizer == "bpe")
+    add("data.vocab_size", config, data, (vocab_size + 1) / 2, config.data.vocab_size);
+  std::ranges::sort(keys);
+  std::string out = keys[0].second;
+  for (std::size_t i = 1; i < std::min<std::size_t>(4, keys.size()) && keys[i].first < -0.1 * total; ++i)
+    out += ", " + keys[i].second;
+  return out;
+}
+
+}  // namespace
+
+void require_memory(const RunConfig& config, const DataFacts& data, Index vocab_size, double checkpoint_bytes,
+                    const std::optional<MemoryLimit>& limit) {
+  if (!config.train.memory_check || !limit) return;
+  const double needed = estimate_memory(config, data, vocab_size, checkpoint_bytes).total();
+  if (needed <= limit->bytes) return;
+  throw ConfigError(text("this needs about ", fixed(std::ceil(needed / kMega), 0), " MB of memory, and there are ",
+                         fixed(std::floor(limit->bytes / kMega), 0), " MB (", limit->source,
+                         "; not what is free now); lower what counts most: ",
+                         keys_to_lower(config, data, vocab_size, checkpoint_bytes),
+                         ". train.memory_check=false begins all the same"));
 }
 
 }  // namespace normlab

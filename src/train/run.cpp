@@ -13,6 +13,7 @@
 #include "normlab/base/parallel.h"
 #include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
+#include "normlab/train/memory_estimate.h"
 #include "normlab/train/metrics.h"
 #include "normlab/train/observers.h"
 #include "normlab/train/starting_model.h"
@@ -186,8 +187,10 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const Team team = assemble_team(config.train, terminal);
   const std::uint64_t seed = static_cast<std::uint64_t>(config.seed);
   std::optional<StartingPoint> start = read_starting_point(config);
+  require_memory(config, {}, 1);
   const Dataset data =
       Dataset::load(config.data, config.model.context_length, seed, start ? start->tokenizer : std::nullopt);
+  require_memory(config, data.facts(), data.tokenizer().vocab_size());
   const Gpt model = starting_model(config, data, std::move(start));
   Optimizer optimizer(config.optimizer, model.store());
 
@@ -398,6 +401,8 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   const bool is_given =
       config.data.source != as_written.data.source || config.data.validation != as_written.data.validation;
   const Dataset data = text_of_run(*checkpoint, config, is_given, found);
+  const double checkpoint_bytes = static_cast<double>(std::filesystem::file_size(path));
+  require_memory(config, data.facts(), data.tokenizer().vocab_size(), checkpoint_bytes);
   warn_of_other_schedule(*checkpoint, config, terminal);
   const Gpt model = checkpoint->model();
   Optimizer optimizer(config.optimizer, model.store());
@@ -411,7 +416,7 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
         text("warning: ", metrics, " has the lines of ", steps, " of ", state.step, " steps; the others were lost"));
   cut_log(text(directory, "/timing.jsonl"), state);
   terminal.line(text("going on from ", path));
-  terminal.line(start_report(config, data.facts(), model, team, static_cast<double>(std::filesystem::file_size(path))));
+  terminal.line(start_report(config, data.facts(), model, team, checkpoint_bytes));
   return Run{config, directory, team, data, model, optimizer, state, signal, start_time, found}.go(
       options, LineWriter::Start::append, terminal);
 }

@@ -127,7 +127,7 @@ std::string start_report(const RunConfig& config, const DataFacts& data, const G
               config.schedule.warmup_steps, ", then ", config::to_string(config.schedule.decay), "; ",
               decay_line(model.store(), config.optimizer.weight_decay));
   out += parts_line(config);
-  const double bytes = estimate_memory(config, data, model, checkpoint_bytes).total();
+  const double bytes = estimate_memory(config, data, model.vocab_size(), checkpoint_bytes).total();
   out += text("\nmemory: about ", fixed(bytes / (1 << 20), 0), " MB at the peak");
   out += text("\nthreads: ", team.measured, " (", team.source, ")");
   out += warnings_of(config, data, !model.store().buffers().empty());

@@ -29,6 +29,14 @@ ThreadLimit thread_limit(const ThreadSources& sources);
 // stands before /proc and /sys.
 std::optional<double> cgroup_cores(const std::string& root = "");
 
+// The most memory that this process may come to have, and what says so: the least of the machine's total (not what is
+// free) and the limits of its control group and of those above it (memory.max, memory.limit_in_bytes).
+struct MemoryLimit {
+  double bytes;
+  std::string source;
+};
+std::optional<MemoryLimit> memory_limit(const std::string& root = "");
+
 // thread_limit of this process; 1 in a build without OpenMP.
 ThreadLimit allowed_threads();
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "normlab/base/machine.h"
 #include "normlab/data/dataset.h"
-#include "normlab/nn/gpt.h"
 #include "normlab/train/run_config.h"
 
 namespace normlab {
@@ -27,8 +27,20 @@ struct MemoryEstimate {
   }
 };
 
+// What a model will hold, known before it is built.
+struct ModelSize {
+  double numbers = 0, parameters = 0, buffers = 0;  // numbers of all parameters; tensors
+};
+ModelSize model_size(const ModelConfig& model, Index vocab_size);
+
 // `config` must be resolved. `checkpoint_bytes`: of the file that a run goes on from.
-MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, const Gpt& model,
+MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, Index vocab_size,
                                double checkpoint_bytes = 0);
+
+// ConfigError where that is above the limit, with both figures and the keys that lower it most; train.memory_check off:
+// nothing. Called before the model is built; before the data is there, with a vocabulary of 1, for what is too large
+// with any.
+void require_memory(const RunConfig& config, const DataFacts& data, Index vocab_size, double checkpoint_bytes = 0,
+                    const std::optional<MemoryLimit>& limit = memory_limit());
 
 }  // namespace normlab

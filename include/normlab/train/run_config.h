@@ -29,6 +29,8 @@ struct TrainConfig : config::Fields {
         "threads; by default what the process may use: the least of affinity, cgroup quota, OMP_NUM_THREADS and "
         "OMP_THREAD_LIMIT")
   FIELD(bool, flush_denormals, true, config::any_value, "numbers below 1.2e-38 count as 0, in every thread")
+  FIELD(bool, memory_check, true, config::any_value,
+        "refuse to begin where the estimate of memory is above the machine's, or its control group's")
   FIELD(bool, stop_on_divergence, true, config::any_value,
         "stop when the training loss was above twice ln V + 2 on 20 steps running")
   FIELD(
