@@ -188,8 +188,9 @@ Checkpoint last_checkpoint(const std::string& directory) {
 void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config, std::string_view place) {
   for (const config::Difference& difference : config::differences(checkpoint.config(), config)) {
     const std::string_view path = difference.path;
-    const bool may_change = path == "train.steps" || path == "train.threads" || path == "train.memory_check" || path.starts_with("run.") ||
-                            path.starts_with("log.") || path.starts_with("eval.") || path.starts_with("checkpoint.");
+    const bool may_change = path == "train.steps" || path == "train.threads" || path == "train.memory_check" ||
+                            path.starts_with("run.") || path.starts_with("log.") || path.starts_with("eval.") ||
+                            path.starts_with("checkpoint.");
     check<ConfigError>(
         may_change, place, ": ", path, " cannot change from ", difference.left, " to ", difference.right,
         "; only train.steps, train.threads, log.*, eval.* and checkpoint.* can. Start a new run instead");
