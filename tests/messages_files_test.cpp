@@ -113,19 +113,19 @@ TEST_CASE("messages: runs and checkpoints") {
           {{"train", "@/tiny.yaml", "run.dir=@/tiny.yaml/x"},
            "@/tiny.yaml/x: the directory cannot be made below a file; give another run.dir"},
           {{"train", "--resume", "@/run", "model.norm=rms"},
-           "--resume: model.norm cannot change from layer to rms; only train.steps, train.threads, train.time_limit, "
+           "--resume: model.norm cannot change from layer to rms; only train.steps, train.threads, train.time_limit, train.memory_check, "
            "log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"},
           {{"train", "--resume", "@/run", "seed=2"},
-           "--resume: seed cannot change from 1337 to 2; only train.steps, train.threads, train.time_limit, log.*, "
+           "--resume: seed cannot change from 1337 to 2; only train.steps, train.threads, train.time_limit, train.memory_check, log.*, "
            "eval.*, checkpoint.* and the place of the same text can. Start a new run instead"},
           {{"train", "--resume", "@/run", "optimizer.lr=1"},
-           "--resume: optimizer.lr cannot change from 0.001 to 1; only train.steps, train.threads, train.time_limit, "
+           "--resume: optimizer.lr cannot change from 0.001 to 1; only train.steps, train.threads, train.time_limit, train.memory_check, "
            "log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"},
           {{"train", "--resume", "@/run", "data.size=100"},
-           "--resume: data.size cannot change from 20000 to 100; only train.steps, train.threads, train.time_limit, "
+           "--resume: data.size cannot change from 20000 to 100; only train.steps, train.threads, train.time_limit, train.memory_check, "
            "log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"},
           {{"train", "--resume", "@/run", "train.batch_size=8"},
-           "--resume: train.batch_size cannot change from 4 to 8; only train.steps, train.threads, train.time_limit, "
+           "--resume: train.batch_size cannot change from 4 to 8; only train.steps, train.threads, train.time_limit, train.memory_check, "
            "log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"},
           {{"train", "--resume", "@/run", "train.steps=3"},
            "--resume: @/run/checkpoints/step-000005.safetensors is at step 5, beyond train.steps = 3; give a larger "

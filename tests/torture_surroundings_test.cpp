@@ -247,8 +247,8 @@ TEST_CASE("without /proc a sweep finds the program, by its path and by PATH") {
   int runs = 0;
   for (const std::string& called : {std::string(NORMLAB_PROGRAM), text("PATH=", folder, ":$PATH normlab")}) {
     const std::string out = text(shop.path("sweep-"), ++runs);
-    const int code = shell(text(hide, " && cd ", shop.path(""), " && ", called, " sweep sweep.yaml --seeds 1 run.dir=",
-                                out, "' >'", shop.path("said"), "' 2>&1"));
+    const int code = shell(text(hide, " && cd ", shop.path(""), " && ", called,
+                                " sweep sweep.yaml --seeds 1 run.dir=", out, "' >'", shop.path("said"), "' 2>&1"));
     INFO(read_file(shop.path("said")));
     CHECK(code == 0);
     CHECK(lines_of(read_file(out + "/results.jsonl")).size() == 1);

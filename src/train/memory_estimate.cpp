@@ -98,8 +98,8 @@ ModelSize model_size(const ModelConfig& model, Index vocab_size) {
                  layers * (4 * d * d + (ins + 1) * d * d_ff + bias * (5 * d + ins * d_ff)) +
                  norms * ((spec.gain == Gain::scalar ? 1 : d) + norm_bias * d + alpha);
   size.parameters = tables + learned + layers * (3 + ins) * (1 + bias) + norms * (1 + norm_bias + alpha);
-  size.buffers = norms * (spec.method == Method::fixed       ? 1
-                          : spec.method == Method::power     ? 3
+  size.buffers = norms * (spec.method == Method::fixed    ? 1
+                          : spec.method == Method::power  ? 3
                           : spec.running != Running::none ? 2
                                                           : 0);
   return size;
@@ -186,11 +186,11 @@ void require_memory(const RunConfig& config, const DataFacts& data, Index vocab_
   if (!config.train.memory_check || !limit) return;
   const double needed = estimate_memory(config, data, vocab_size, checkpoint_bytes).total();
   if (needed <= limit->bytes) return;
-  throw ConfigError(text("this needs about ", fixed(std::ceil(needed / kMega), 0), " MB of memory, and there are ",
-                         fixed(std::floor(limit->bytes / kMega), 0), " MB (", limit->source,
-                         "; not what is free now); lower what counts most: ",
-                         keys_to_lower(config, data, vocab_size, checkpoint_bytes),
-                         ". train.memory_check=false begins all the same"));
+  throw ConfigError(text(
+      "this needs about ", fixed(std::ceil(needed / kMega), 0), " MB of memory, and there are ",
+      fixed(std::floor(limit->bytes / kMega), 0), " MB (", limit->source,
+      "; not what is free now); lower what counts most: ", keys_to_lower(config, data, vocab_size, checkpoint_bytes),
+      ". train.memory_check=false begins all the same"));
 }
 
 }  // namespace normlab

@@ -229,8 +229,8 @@ void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config
     const bool is_text = path != "data.source" || (!is_built_in(difference.left) && !is_built_in(difference.right));
     check<ConfigError>(may_change_on_resume(path) && is_text, place, ": ", path, " cannot change from ",
                        difference.left, " to ", difference.right,
-                       "; only train.steps, train.threads, train.time_limit, log.*, eval.*, checkpoint.* and the place "
-                       "of the same text can. Start a new run instead");
+                       "; only train.steps, train.threads, train.time_limit, train.memory_check, log.*, eval.*, "
+                       "checkpoint.* and the place of the same text can. Start a new run instead");
   }
 }
 
