@@ -49,7 +49,7 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
       shop, {},
       {{"train", "--resume", "@/run", "model.norm=rms"},
        "@/run/config.yaml: data.size cannot change from 20000 to 1000000; only train.steps, train.threads, "
-       "train.time_limit, log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"});
+       "train.time_limit, train.memory_check, log.*, eval.*, checkpoint.* and the place of the same text can. Start a new run instead"});
 }
 
 TEST_CASE("messages: a line of a log that cannot be read is told by its number, and how to go on without it") {
