@@ -73,7 +73,7 @@ struct Nothing {
 };
 // A panel of lines that are contiguous along the depth.
 struct PackLines {
-  static constexpr int kDepths = 4;
+  [[maybe_unused]] static constexpr int kDepths = 4;
   explicit PackLines(const TileOperands& t) : from(t.next), across(t.next_step), to(t.next_packed) {}
   [[gnu::always_inline]] void step() {
     unroll<kTileRows / 4>([&](auto i) __attribute__((always_inline)) {
@@ -87,7 +87,7 @@ struct PackLines {
 };
 // Part of the depth of kTogether panels of lines that lie side by side.
 struct PackNeighbours {
-  static constexpr int kDepths = kTogether;
+  [[maybe_unused]] static constexpr int kDepths = kTogether;
   explicit PackNeighbours(const TileOperands& t)
       : from(t.next), along(t.next_step), to(t.next_packed), panel(t.depth * kTileRows) {}
   [[gnu::always_inline]] void step() {
