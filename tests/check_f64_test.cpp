@@ -1,6 +1,8 @@
 // What normlab check finds in small models.
 #include <algorithm>
+#include <cmath>
 
+#include "../src/lab/check_parts.h"
 #include "catch.h"
 #include "normlab/base/rng.h"
 #include "normlab/lab/check.h"
@@ -123,6 +125,56 @@ TEST_CASE("the whole family: gradients are right, and what leaks is what looks a
     CHECK(status_of(report, "gradients, power after its warm-up") == Status::ok);
     CHECK(status_of(report, "causality, power's warm-up") == Status::warning);
   }
+}
+
+TEST_CASE("gradients: every norm in every placement is right, and a ten thousandth too much is wrong") {
+  const auto look = [](const CheckInput& input) {
+    ModelAt model = input.model;
+    model.config.resolve();
+    INFO(config::to_string(model.config.norm) << ' ' << config::to_string(model.config.placement) << ' '
+                                              << model.config.norm_gain << ' ' << model.config.n_layers);
+    LossSurface surface(model, input.batch);
+    LossSurface::Vector gradient;
+    surface.loss_and_gradient(gradient);
+    double largest = 0;
+    for (const double value : gradient) largest = std::max(largest, std::fabs(value));
+    for (const GradientError& each : gradient_errors(surface, gradient)) {
+      INFO(each.tensor);
+      CHECK(each.error <= 1e-5);
+    }
+    for (double& value : gradient) value *= 1.0001;
+    std::size_t begin = 0, caught = 0;
+    const std::vector<GradientError> wrong = gradient_errors(surface, gradient);
+    for (std::size_t i = 0; i < wrong.size(); ++i) {
+      const Named& parameter = surface.model().store().parameters()[i];
+      const std::size_t end = begin + static_cast<std::size_t>(parameter.tensor.shape().numel());
+      double own = 0;
+      for (; begin < end; ++begin) own = std::max(own, std::fabs(gradient[begin]));
+      INFO(wrong[i].tensor << ": " << own << " of " << largest << ", error " << wrong[i].error);
+      if (own > 1e-9 * largest) CHECK(wrong[i].error > 1e-5);
+      caught += wrong[i].error > 1e-5;
+    }
+    CHECK(caught > wrong.size() / 2);
+  };
+  for (const NormKind norm :
+       {NormKind::none, NormKind::layer, NormKind::rms, NormKind::scale, NormKind::group, NormKind::dyt,
+        NormKind::instance, NormKind::layer_seq, NormKind::batch, NormKind::batch_step, NormKind::power})
+    for (const Placement placement : {Placement::pre, Placement::post, Placement::sandwich, Placement::res_post,
+                                      Placement::deepnorm, Placement::none}) {
+      if ((norm == NormKind::none) != (placement == Placement::none)) continue;  // refused, most of them
+      CheckInput input = input_of(norm, placement);
+      input.model.config.norm_warmup_steps = 1000;  // power's backward is the loss's gradient
+      look(input);
+    }
+  CheckInput small = input_of(NormKind::layer), shrinking = input_of(NormKind::dyt, Placement::post);
+  small.model.config.norm_gain = 0.01;
+  small.model.config.init = shrinking.model.config.init = Initialisation::gpt2;
+  small.model.config.n_layers = shrinking.model.config.n_layers = 4;
+  look(small);
+  look(shrinking);
+  CheckInput deep = input_of(NormKind::none, Placement::none);
+  deep.model.config.n_layers = 8;
+  look(deep);
 }
 
 TEST_CASE("a parameter without gradient is named") {

@@ -578,3 +578,49 @@ TEST_CASE("cli: a start far from ln V and an implausible rate are warned of") {
   const Finished rate = shop.train("rate", {"optimizer.lr=2", "train.steps=1"});
   CHECK_THAT(rate.err, ContainsSubstring("warning: optimizer.lr = 2"));
 }
+
+TEST_CASE("cli: running averages that have hardly moved are warned of, once, in training and eval") {
+  const Workshop shop;
+  const auto times = [](const std::string& in, const std::string& what) {
+    int count = 0;
+    for (std::size_t at = in.find(what); at != std::string::npos; at = in.find(what, at + 1)) ++count;
+    return count;
+  };
+  // 5 steps, 2 micro-batches, 2 shards: 20 updates; 0.9^20 = 0.12
+  const std::string few = "have had 20 updates, fewer than 3 / 0.1 (model.norm_momentum): 12 %";
+  const Finished young =
+      shop.train("young", {"model.norm=batch", "train.grad_accumulation=2", "train.shards=2", "eval.every=1"});
+  INFO(young.err);
+  CHECK(times(young.err, "warning: the running averages of model.norm batch") == 1);
+  CHECK_THAT(young.err, ContainsSubstring("each in 2 shards of 2, each with batch statistics of its own"));
+  CHECK_THAT(run_program({"eval", shop.path("young")}).err, ContainsSubstring(few));
+  CHECK(run_program({"eval", shop.path("young"), "eval.statistics=batch"}).err == "");
+  CHECK(times(shop.train("own", {"model.norm=batch", "eval.statistics=batch"}).err, "running averages of") == 0);
+  CHECK(times(shop.train("power", {"model.norm=power"}).err, "the running averages of") == 0);
+  // 3 / 0.6 = 5 updates; synchronised shards update them once
+  CHECK(times(shop.train("moved", {"model.norm=batch", "model.norm_momentum=0.6"}).err, "the running averages of") ==
+        0);
+  CHECK(times(shop.train("synced", {"model.norm=batch", "model.norm_momentum=0.5", "train.shards=2",
+                                    "model.norm_sync=true", "train.grad_accumulation=1"})
+                  .err,
+              "have had 5 updates") == 1);
+  const Finished parts = shop.train("parts", {"model.norm=batch", "train.grad_accumulation=2"});
+  CHECK_THAT(parts.err, ContainsSubstring("a step: 2 micro-batches of 4 rows, each with batch statistics of its own"));
+  const Finished shared =
+      shop.train("shared", {"model.norm=batch", "train.grad_accumulation=2", "train.shards=2", "model.norm_sync=true"});
+  CHECK_THAT(shared.err, ContainsSubstring("shards of 2, which share batch statistics within a micro-batch"));
+}
+
+TEST_CASE("cli: parameters that no gradient reaches are named, once, in training") {
+  const Workshop shop;
+  // LayerNorm of one channel gives its bias whatever comes in: nothing but the last norm's bias and the head learns.
+  const Strings one{"model.n_heads=1", "model.d_model=1", "model.d_ff=1"};
+  const Finished longer = shop.train("longer", joined(one, {"train.steps=25"}));
+  INFO(longer.err);
+  CHECK_THAT(longer.err, ContainsSubstring("warning: on none of the 20 steps so far did a gradient reach "));
+  CHECK_THAT(longer.err, ContainsSubstring("blocks.0.attn_norm.weight"));
+  CHECK(longer.err.find("so far did") == longer.err.rfind("so far did"));
+  const Finished shorter = shop.train("shorter", one);
+  CHECK_THAT(shorter.err, ContainsSubstring("warning: on none of the 5 steps so far did a gradient reach "));
+  CHECK(shop.train("sound", {"model.norm=batch"}).err.find("did a gradient reach") == std::string::npos);
+}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../src/lab/report_page.h"
 #include "catch.h"
 
 using namespace normlab;
@@ -163,9 +164,39 @@ TEST_CASE("the last layer's gradient falls with depth as 1 / sqrt(L) for Pre-LN,
 }
 
 TEST_CASE("theory's shape: the stream's growth from here to the end for Pre-LN, flat for Post-LN") {
-  std::vector<InspectedBlock> blocks(2);
-  blocks[0].residual_rms = 2;
-  blocks[1].residual_rms = 3;
-  CHECK(expected_shape(base_recipe(Placement::pre), blocks) == std::vector<double>{1.5, 1});
-  CHECK(expected_shape(base_recipe(Placement::post), blocks) == std::vector<double>{1, 1});
+  const std::vector<double> stream{2, 3};
+  CHECK(expected_shape(base_recipe(Placement::pre), stream) == std::vector<double>{1.5, 1});
+  CHECK(expected_shape(base_recipe(Placement::post), stream) == std::vector<double>{1, 1});
+}
+
+TEST_CASE("theory's shape is the same in a run's report and in inspect, without a norm too") {
+  struct Expected {
+    NormKind norm;
+    Placement placement;
+    double first;  // of two blocks, the last of which has a gradient of 10
+  };
+  const auto expected =
+      GENERATE(Expected{NormKind::layer, Placement::pre, 15}, Expected{NormKind::layer, Placement::res_post, 15},
+               Expected{NormKind::layer, Placement::post, 10}, Expected{NormKind::layer, Placement::deepnorm, 10},
+               Expected{NormKind::layer, Placement::none, 10}, Expected{NormKind::none, Placement::pre, 10},
+               Expected{NormKind::none, Placement::none, 10});
+  INFO(config::to_string(expected.norm) << ' ' << config::to_string(expected.placement));
+  RunFiles run;
+  run.config.model = base_recipe(Placement::pre);
+  run.config.model.norm = expected.norm;
+  run.config.model.placement = expected.placement;
+  run.config.model.n_layers = 2;
+  CHECK(10 * expected_shape(run.config.model, {2, 3})[0] == expected.first);
+  run.lines["layers"].push_back(
+      parse_json(R"({"step": 0, "residual_rms": [2, 3], "grad_norm": {"blocks.0.mlp.down.weight": 7,
+                     "blocks.1.mlp.down.weight": 10}})",
+                 "metrics.jsonl"));
+  const NamedRun named{&run, ""};
+  const std::vector<svg::Picture> pictures = gradients_at_start({&named, 1});
+  REQUIRE(pictures.size() == 1);
+  const auto shows = [&](double value) {
+    return pictures[0].body.find(text("theory, from the last block: ", number(value), '<')) != std::string::npos;
+  };
+  CHECK(shows(10));
+  CHECK(shows(15) == (expected.first == 15));
 }

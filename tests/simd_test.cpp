@@ -145,6 +145,18 @@ TEST_CASE("sums, maxima and parts of a vector") {
   }
 }
 
+TEST_CASE("four sums at once are those of one after the other") {
+  Lanes v[4] = {};
+  for (int row = 0; row < 4; ++row)
+    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane)
+      v[row][lane] = Real(1) / static_cast<Real>(3 + 5 * lane + row);
+  const Four sums = sum_four(v), roots = sqrt_four(sums);
+  for (int row = 0; row < 4; ++row) {
+    CHECK(sums[row] == sum(v[row]));
+    CHECK(roots[row] == std::sqrt(sum(v[row])));
+  }
+}
+
 TEST_CASE("a square block of vectors is transposed") {
   Lanes block[kLanes];
   for (Index row = 0; row < kLanes; ++row)

@@ -93,6 +93,8 @@ int run(const Words& words) {
   flush_denormals(config.train.flush_denormals);
   const Dataset data = data_of(checkpoint, config, words);
   if (logits) write_logits(checkpoint.model(), data, *logits);
+  if (const std::string warning = young_averages(config, checkpoint.state().step); !warning.empty())
+    fputs(text("normlab: ", warning, '\n').c_str(), stderr);
   const EvalReport report = evaluate(checkpoint.model(), data, data.all_windows(), own_rows(config));
   print(words.has("--json") ? json_of(report, data.facts()).indented() + "\n" : text_of(report, data.facts()));
   return 0;

@@ -55,9 +55,9 @@ class ThreadScratch {
 };
 
 // ---- c[m] (+)= sum over k of left(m, k) a[k], with vectors a[k] and c[m] -------------------------------------------
-// A tile of c has kTileRows rows of two vectors: its sums are half of the registers of AVX-512, of AVX2 and of NEON.
-inline constexpr int kTileRows = kVectorBytes == 64 ? 8 : 4;
-static_assert(kTileRows <= kLanes);
+// A tile of c has kTileRows rows of two vectors: its sums are half of the registers. Rows may be queries, of which no
+// more than one vector's see the same keys.
+inline constexpr int kTileRows = std::min(kRegisters / 4, static_cast<int>(kLanes));
 
 // left(m, k) = at[m row + k column]
 struct Factor {

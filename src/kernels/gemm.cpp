@@ -14,8 +14,9 @@
 namespace normlab::inline NORMLAB_REAL::kernels {
 namespace {
 
-// A tile of c: 12 x 2 accumulators of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX2 (on NEON, 24 halves of 32).
-constexpr int kTileRows = kVectorBytes == 64 ? 12 : 6;
+// A tile of c: 12 x 2 accumulators of the 32 registers of AVX-512, 8 x 2 of those of NEON, where elements of a need
+// registers too; 6 x 2 of the 16 of SSE and AVX2.
+constexpr int kTileRows = kVectorBytes == 64 ? 12 : kRegisters == 32 ? 8 : 6;
 constexpr int kTileVectors = 2;
 constexpr Index kTileColumns = kTileVectors * kLanes;
 
@@ -72,7 +73,7 @@ struct Nothing {
 };
 // A panel of lines that are contiguous along the depth.
 struct PackLines {
-  static constexpr int kDepths = 4;
+  [[maybe_unused]] static constexpr int kDepths = 4;
   explicit PackLines(const TileOperands& t) : from(t.next), across(t.next_step), to(t.next_packed) {}
   [[gnu::always_inline]] void step() {
     unroll<kTileRows / 4>([&](auto i) __attribute__((always_inline)) {
@@ -86,7 +87,7 @@ struct PackLines {
 };
 // Part of the depth of kTogether panels of lines that lie side by side.
 struct PackNeighbours {
-  static constexpr int kDepths = kTogether;
+  [[maybe_unused]] static constexpr int kDepths = kTogether;
   explicit PackNeighbours(const TileOperands& t)
       : from(t.next), along(t.next_step), to(t.next_packed), panel(t.depth * kTileRows) {}
   [[gnu::always_inline]] void step() {
@@ -213,7 +214,7 @@ struct NextRows {
   Real* packed;
 };
 
-constexpr bool kPacksBeside = kTileRows % 4 == 0;
+constexpr bool kPacksBeside = kVectorBytes == 64;  // elsewhere no registers are left for it
 
 // Whether they can be packed beside the tiles of such rows, columns and depth.
 bool packs_beside(const Lines& next, Index rows, Index columns, Index depth) {

@@ -83,8 +83,8 @@ RowStatistics<kRows> statistics_of(const RowSums<kRows>& sums, Index length, Nor
   const Real inverse = Real(1) / static_cast<Real>(length), eps = static_cast<Real>(rule.eps);
   const Four middle = sums.plain * inverse, square = sums.squared * inverse, variance = square - middle * middle;
   const Four radicand = (rule.centred ? (variance < 0 ? Four{} : variance) : square) + eps;
-  const Four size = sqrt(sums.squared), least = Four{} + eps;
-  const Four rstd = 1 / (rule.divisor == Divisor::length ? (size < least ? least : size) : sqrt(radicand));
+  const Four size = sqrt_four(sums.squared), least = Four{} + eps;
+  const Four rstd = 1 / (rule.divisor == Divisor::length ? (size < least ? least : size) : sqrt_four(radicand));
   RowStatistics<kRows> s;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {

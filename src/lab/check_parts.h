@@ -6,7 +6,14 @@
 namespace normlab::inline f64 {
 
 // check_gradients.cpp
-// Each parameter tensor along a random direction, by differences of fourth order, on a corner of the batch.
+// How far each parameter tensor's gradient is from differences of the loss along a random direction, as a share of the
+// gradient and of 1e5 times what the differences leave uncertain: above 1e-5 it is wrong.
+struct GradientError {
+  std::string tensor;
+  double error = 0;
+};
+std::vector<GradientError> gradient_errors(LossSurface& surface, const LossSurface::Vector& gradient);
+// On a corner of the batch.
 CheckItem check_gradients(const CheckInput& input, Mode mode);
 
 // check_leaks.cpp

@@ -159,6 +159,12 @@ double Inspection::matrix_gradient(std::size_t block, std::string_view matrix) c
   return grad_norm(text("blocks.", block, '.', matrix, ".weight"));
 }
 
+std::vector<double> Inspection::stream() const {
+  std::vector<double> stream;
+  for (const InspectedBlock& block : blocks) stream.push_back(block.residual_rms);
+  return stream;
+}
+
 Inspection inspect_model(const Gpt& model, const Batch& batch) {
   std::vector<std::vector<Real>> buffers;
   for (const Named& buffer : model.store().buffers())

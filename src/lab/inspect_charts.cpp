@@ -31,7 +31,7 @@ svg::Picture gradient_chart(const InspectReport& report) {
   }
   svg::Series theory{.name = "theory (mlp.down)",
                      .x = blocks,
-                     .y = expected_shape(report.config.model, in.blocks),
+                     .y = expected_shape(report.config.model, in.stream()),
                      .colour = (colour - 1) % svg::kColours,
                      .form = svg::Series::Form::dashed};
   for (double& value : theory.y) value *= in.matrix_gradient(blocks.size() - 1, "mlp.down");

@@ -33,7 +33,7 @@ std::string left(std::string cell, std::size_t width) {
 std::string block_table(const InspectReport& report, std::size_t columns) {
   const Inspection& in = report.inspection;
   const std::vector<std::string> matrices = in.matrices();
-  const std::vector<double> expected = expected_shape(report.config.model, in.blocks);
+  const std::vector<double> expected = expected_shape(report.config.model, in.stream());
   std::vector<Row> rows{{"block"}};
   for (const std::string& matrix : matrices) rows[0].push_back(text("g ", matrix.substr(matrix.find('.') + 1)));
   for (const char* head : {"down/last", "theory", "stream", "its g", "attn", "mlp", "cosine", "spread", "entropy"})
@@ -142,7 +142,7 @@ Json json_of(const Costs& c) {
 
 Json blocks_json(const InspectReport& report) {
   const Inspection& in = report.inspection;
-  const std::vector<double> expected = expected_shape(report.config.model, in.blocks);
+  const std::vector<double> expected = expected_shape(report.config.model, in.stream());
   Json blocks = Json::array();
   for (std::size_t i = 0; i < in.blocks.size(); ++i) {
     const InspectedBlock& b = in.blocks[i];

@@ -57,11 +57,10 @@ DepthPoint point_of(const std::vector<Inspection>& seeds, Index n_layers) {
 
 }  // namespace
 
-std::vector<double> expected_shape(const ModelConfig& config, const std::vector<InspectedBlock>& blocks) {
+std::vector<double> expected_shape(const ModelConfig& config, const std::vector<double>& stream) {
   std::vector<double> shape;
-  shape.reserve(blocks.size());
-  for (const InspectedBlock& block : blocks)
-    shape.push_back(normalised_at_end(config) ? blocks.back().residual_rms / block.residual_rms : 1);
+  shape.reserve(stream.size());
+  for (const double rms : stream) shape.push_back(normalised_at_end(config) && rms > 0 ? stream.back() / rms : 1);
   return shape;
 }
 

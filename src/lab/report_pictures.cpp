@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "normlab/base/text.h"
+#include "normlab/lab/inspect.h"
 #include "report_page.h"
 
 namespace normlab {
@@ -20,17 +21,11 @@ std::optional<double> number_at(const Json& line, std::string_view path) {
   return value != nullptr && value->is_number() ? std::optional(value->real()) : std::nullopt;
 }
 
-// Behind a residual stream that only its end normalises, gradients of a block are as much larger as the stream is
-// smaller there; a norm behind the residual takes that out (Xiong et al. 2020, section 3).
-std::vector<double> expected_gradients(const RunFiles& run, const Json& line, double last) {
-  const Json* stream = line.find("residual_rms");
-  if (stream == nullptr) return {};
-  const std::string_view placement = config::to_string(run.config.model.placement);
-  const bool grows = placement != "post" && placement != "deepnorm";
-  std::vector<double> out;
-  for (const Json& rms : stream->elements())
-    out.push_back(grows && rms.real() > 0 ? last * stream->elements().back().real() / rms.real() : last);
-  return out;
+std::vector<double> stream_of(const Json& line) {
+  std::vector<double> stream;
+  if (const Json* found = line.find("residual_rms"))
+    for (const Json& rms : found->elements()) stream.push_back(rms.is_number() ? rms.real() : 0);
+  return stream;
 }
 
 }  // namespace
@@ -171,10 +166,10 @@ std::vector<svg::Picture> gradients_at_start(std::span<const NamedRun> runs) {
     }
     if (measured.x.empty()) continue;
     svg::Series theory{"theory, from the last block", {}, {}, each.colour, svg::Series::Form::dashed};
-    for (const double value : expected_gradients(*each.run, lines[0], measured.y.back())) {
+    for (const double share : expected_shape(each.run->config.model, stream_of(lines[0]))) {
       if (theory.x.size() == measured.x.size()) break;
       theory.x.push_back(static_cast<double>(theory.x.size()));
-      theory.y.push_back(value);
+      theory.y.push_back(share * measured.y.back());
     }
     chart.series.push_back(std::move(measured));
     chart.series.push_back(std::move(theory));

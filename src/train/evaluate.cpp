@@ -2,6 +2,7 @@
 #include "normlab/train/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "normlab/base/parallel.h"
 
@@ -11,6 +12,19 @@ std::optional<Index> own_rows(const RunConfig& config) {
   if (config.eval.statistics == EvalStatistics::running || spec_of(norm_of(config.model)).running == Running::none)
     return std::nullopt;
   return config.eval.statistics == EvalStatistics::prefix ? kOwnPrefix : config.statistics_rows();
+}
+
+std::string young_averages(const RunConfig& config, std::int64_t steps) {
+  const NormSpec spec = spec_of(norm_of(config.model));  // power's average is the mean so far, at first
+  if (own_rows(config) || config.model.from || spec.running == Running::none || spec.method == Method::power) return {};
+  const std::int64_t updates =
+      steps * config.train.grad_accumulation * (config.train.batch_size / config.statistics_rows());
+  const double m = config.model.norm_momentum, left = std::pow(1 - m, static_cast<double>(updates));
+  if (static_cast<double>(updates) * m >= 3) return {};  // 5 % are left
+  return text("warning: the running averages of model.norm ", config::to_string(config.model.norm),
+              ", which evaluation uses, have had ", updates, updates == 1 ? " update" : " updates", ", fewer than 3 / ",
+              m, " (model.norm_momentum): ", fixed(100 * left, 0),
+              " % of them is still what they began with; eval.statistics=batch uses the batch's own");
 }
 
 namespace {

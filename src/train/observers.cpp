@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "normlab/formats/json.h"
+#include "normlab/train/evaluate.h"
 #include "normlab/train/tidy.h"
 
 namespace normlab {
@@ -124,6 +125,43 @@ void TimeLimit::on_gradients(std::int64_t, const ParameterStore&) {
     std::raise(SIGALRM);
   else
     set_alarm(left);
+}
+
+void NeglectWatch::on_gradients(std::int64_t, const ParameterStore& store) {
+  if (steps_ == kSteps) return;
+  if (steps_ == 0)
+    for (const Named& parameter : store.parameters()) unreached_.push_back(parameter.name);
+  parameters_ = store.parameters().size();
+  for (const Named& parameter : store.parameters())
+    if (std::ranges::any_of(parameter.tensor.grad(), [](Real value) { return value != 0; }))
+      std::erase(unreached_, parameter.name);
+  if (++steps_ == kSteps) tell();
+}
+
+void NeglectWatch::on_step_end(const StepReport&, const EvalReport* evaluation, RunControl& control) {
+  if (evaluation) on_late_evaluation(*evaluation, control);
+}
+
+void NeglectWatch::on_late_evaluation(const EvalReport& evaluation, RunControl&) {
+  if (averages_told_) return;
+  const std::string warning = young_averages(config_, evaluation.step);
+  averages_told_ = !warning.empty();
+  if (averages_told_) terminal_.line(warning);
+}
+
+void NeglectWatch::on_run_end(const RunReport&) {
+  if (steps_ < kSteps) tell();
+}
+
+void NeglectWatch::tell() {
+  constexpr std::size_t kNames = 4;
+  const std::size_t count = unreached_.size();
+  if (count == 0) return;
+  unreached_.resize(std::min(count, kNames));
+  terminal_.line(text("warning: on none of the ", steps_, steps_ == 1 ? " step" : " steps",
+                      " so far did a gradient reach ", count, " of the ", parameters_,
+                      " parameter tensors, which do not learn: ", join(unreached_, ", "),
+                      count > kNames ? text(" and ", count - kNames, " more") : ""));
 }
 
 std::string checkpoint_name(std::int64_t step) {

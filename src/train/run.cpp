@@ -92,6 +92,7 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));
   Progress progress(terminal, config, data, model, first, metrics);
   InitialLossWatch initial_loss(terminal, config, model.vocab_size());
+  NeglectWatch neglect(terminal, config);
   MetricsLog metrics_log(metrics, data.facts().bytes_per_token, data.facts().floor);
   TimingLog timing_log(timing, config.log.every);
   DivergenceWatch divergence(model.vocab_size(), state, config.train.stop_on_divergence);
@@ -112,7 +113,7 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   if (config.log.layers_every > 0)
     observers.push_back(
         &layers.emplace(metrics, config.log, config.model.n_layers, state.gradient, config.optimizer.grad_clip > 0));
-  observers.insert(observers.end(), {&metrics_log, &timing_log, &initial_loss, &progress, &divergence});
+  observers.insert(observers.end(), {&metrics_log, &timing_log, &initial_loss, &progress, &neglect, &divergence});
   std::unique_ptr<Observer> from_above;
   if (options.watch) from_above = options.watch({config, data, model, optimizer, metrics, signal});
   if (from_above) observers.push_back(from_above.get());

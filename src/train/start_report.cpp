@@ -38,11 +38,11 @@ std::string parts_line(const RunConfig& config) {
   if (accumulation > 1 || shards > 1)
     out += text("\na step: ", accumulation, accumulation > 1 ? " micro-batches" : " micro-batch", " of ",
                 config.train.batch_size, " rows");
-  if (shards > 1) {
-    out += text(", each in ", shards, " shards of ", config.train.batch_size / shards);
-    if (ties)
-      out += config.model.norm_sync ? ", which share batch statistics" : ", each with batch statistics of its own";
-  }
+  if (shards > 1) out += text(", each in ", shards, " shards of ", config.train.batch_size / shards);
+  if (ties && shards > 1 && config.model.norm_sync)
+    out += text(", which share batch statistics", accumulation > 1 ? " within a micro-batch" : "");
+  else if (ties && (accumulation > 1 || shards > 1))
+    out += ", each with batch statistics of its own";
   if (config.model.norm_sync && (shards == 1 || !ties))
     out += text("\nnote: model.norm_sync changes nothing: ",
                 ties ? "train.shards is 1"

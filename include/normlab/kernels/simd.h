@@ -15,10 +15,18 @@
 
 namespace normlab::inline NORMLAB_REAL {
 
-#ifdef __AVX512F__
+// As wide as the registers: g++ splits wider vectors, and keeps their sums in memory.
+#if defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
-#else
+#elif defined(__AVX__)
 inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int kRegisters = 32;
+#else
+inline constexpr int kRegisters = 16;
 #endif
 inline constexpr Index kLanes = kVectorBytes / static_cast<int>(sizeof(Real));
 
@@ -157,6 +165,7 @@ inline Lanes fold_lanes(Lanes v) {
     return fold_lanes<kWidth / 2>(fold_two<kWidth>(v, v, std::make_integer_sequence<int, static_cast<int>(kLanes)>{}));
 }
 inline Four sum_four(const Lanes (&v)[4]) {
+  if constexpr (kLanes < 4) return Four{sum(v[0]), sum(v[1]), sum(v[2]), sum(v[3])};
   constexpr int kQuarter = static_cast<int>(kLanes) / 4;
   constexpr std::make_integer_sequence<int, static_cast<int>(kLanes)> lanes{};
   const Lanes even = fold_two<2 * kQuarter>(v[0], v[2], lanes), odd = fold_two<2 * kQuarter>(v[1], v[3], lanes);
@@ -173,9 +182,7 @@ inline Lanes lane_by_lane(Lanes x, const F& f) {
 }
 
 inline Lanes abs(Lanes x) { return x < 0 ? -x : x; }
-#if defined(__AVX512F__) || !defined(NORMLAB_DOUBLE)  // otherwise Four is Lanes
-inline Four sqrt(Four x) { return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }
-#endif
+inline Four sqrt_four(Four x) { return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }
 inline Lanes sqrt(Lanes x) {
   return lane_by_lane(x, [](Real value) { return std::sqrt(value); });
 }

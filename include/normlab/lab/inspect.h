@@ -42,6 +42,7 @@ struct Inspection {
   double grad_norm(std::string_view parameter) const;  // 0 when there is none of that name
   std::vector<std::string> matrices() const;           // of a block: attn.qkv attn.out mlp.up (mlp.gate) mlp.down
   double matrix_gradient(std::size_t block, std::string_view matrix) const;
+  std::vector<double> stream() const;  // residual_rms of each block
 };
 
 // One forward and backward in training mode; running averages are left as they were.
@@ -52,8 +53,8 @@ Inspection mean_of(const std::vector<Inspection>& inspections);
 // The gradient norm of each block's mlp.down by theory, as a share of the last block's. A sublayer adds to the gradient
 // in the share in which its output adds to the stream. With a norm behind the residual both are taken out again: 1.
 // Where the stream is normalised at its end only (pre, sandwich, res_post), it has grown from here to there by
-// rms(end) / rms(here), and so has, backward, the gradient.
-std::vector<double> expected_shape(const ModelConfig& config, const std::vector<InspectedBlock>& blocks);
+// rms(end) / rms(here), and so has, backward, the gradient. `stream`: the rms behind each block.
+std::vector<double> expected_shape(const ModelConfig& config, const std::vector<double>& stream);
 
 // Gradient norms of fresh models of several depths, and the exponents p of norm ~ n_layers^p.
 struct DepthPoint {

@@ -27,5 +27,7 @@ std::optional<EvalReport> evaluate(const Gpt& model, const Dataset& data, std::s
 
 // What eval.statistics says for a model with batch statistics: how many rows they are taken of.
 std::optional<Index> own_rows(const RunConfig& config);
+// A warning where running averages that `steps` steps have hardly moved are evaluated on; else nothing.
+std::string young_averages(const RunConfig& config, std::int64_t steps);
 
 }  // namespace normlab

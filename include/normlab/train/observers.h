@@ -47,6 +47,28 @@ class DivergenceWatch : public Observer {
   bool stops_;
 };
 
+// Says once that an evaluation used running averages which have hardly moved, and once which parameters no gradient has
+// reached on the first kSteps steps it saw, or on all of a shorter run.
+class NeglectWatch : public Observer {
+ public:
+  static constexpr std::int64_t kSteps = 20;
+  NeglectWatch(Terminal& terminal, const RunConfig& config) : terminal_(terminal), config_(config) {}
+  void on_gradients(std::int64_t step, const ParameterStore& store) override;
+  void on_step_end(const StepReport&, const EvalReport* evaluation, RunControl& control) override;
+  void on_late_evaluation(const EvalReport& evaluation, RunControl&) override;
+  void on_run_end(const RunReport&) override;
+
+ private:
+  void tell();  // what no gradient has reached
+
+  Terminal& terminal_;
+  const RunConfig& config_;
+  std::int64_t steps_ = 0;
+  std::size_t parameters_ = 0;
+  std::vector<std::string> unreached_;
+  bool averages_told_ = false;
+};
+
 // Asks to stop once a signal has come.
 class InterruptWatch : public Observer {
  public:
