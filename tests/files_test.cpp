@@ -115,13 +115,10 @@ TEST_CASE("temporary files that crashes left behind are removed, and those of li
   CHECK(content(longest) == "long");
 }
 
-TEST_CASE("a planted link or file of a temporary's name is never written through") {
+TEST_CASE("a link planted where a temporary file might be is not written through") {
   const Folder folder;
   write_file(folder / "mine", "mine");
-  for (const char* name : {"a.normlab-tmp", "a"}) {
-    fs::create_symlink("mine", folder / name);
-    if (std::string(name) == "a") fs::remove(folder / "a");
-  }
+  fs::create_symlink("mine", folder / "a.normlab-tmp");
   write_file(folder / "a", "new");
   CHECK(content(folder / "mine") == "mine");
   CHECK(content(folder / "a") == "new");

@@ -1,4 +1,5 @@
 // Faults of single system calls, injected by strace: each is told or overcome, and costs nothing.
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <map>
@@ -9,6 +10,12 @@
 using namespace normlab;
 
 namespace {
+
+#ifdef SYS_rename
+const std::string kRename = "rename";
+#else
+const std::string kRename = "renameat";
+#endif
 
 // A command under strace; standard error, and the trace where it is asked for.
 class Traced {
@@ -24,8 +31,8 @@ class Traced {
   Finished run(const Strings& words, const std::string& inject) const {
     return strace("-o /dev/null -e inject=" + inject, words);
   }
-  // Which calls of each kind concern the workshop: the first is 1.
-  std::map<std::string, std::vector<int>> calls(const Strings& words) const {
+  // Which calls of each kind concern what is below a path: the first is 1.
+  std::map<std::string, std::vector<int>> calls(const Strings& words, const std::string& below) const {
     const Finished done = strace("-y -o '" + shop_.path("trace") + "'", words);
     INFO(done.err);
     REQUIRE(done.code == 0);
@@ -35,7 +42,7 @@ class Traced {
       const std::string name = line.substr(0, line.find('('));
       const int index = ++counts[name];
       const bool begins = name == "execve" || line.find(shop_.path("err")) != std::string::npos;
-      if (!begins && holds(line, shop_.path(""))) out[name].push_back(index);
+      if (!begins && holds(line, below)) out[name].push_back(index);
     }
     return out;
   }
@@ -88,14 +95,14 @@ TEST_CASE("torture: any system call on files that fails in a run is told, and th
   };
   const Strings resume{"train", "--resume", run};
   begin();
-  const auto calls = traced.calls(resume);
+  const auto calls = traced.calls(resume, shop.path(""));
   Random random(torture_seed(), "faults");
   std::size_t refused = 0, overcome = 0;
   std::string names;
   for (const auto& [name, all] : calls) {
     names += " " + name;
     for (const int index : sample(all, 6, random))
-      for (const char* error : {"EIO", may_be_interrupted(name) ? "EINTR" : name == "rename" ? "ENOSPC" : ""}) {
+      for (const char* error : {"EIO", may_be_interrupted(name) ? "EINTR" : name == kRename ? "ENOSPC" : ""}) {
         if (*error == '\0') continue;
         const std::string fault = text(name, ":error=", error, ":when=", index);
         begin();
@@ -117,19 +124,45 @@ TEST_CASE("torture: any system call on files that fails in a run is told, and th
       }
   }
   CHECK(refused > 0);
-  for (const char* name : {"close", "fsync", "openat", "read", "rename", "write"}) CHECK(calls.contains(name));
+  for (const char* name : {"close", "fsync", "openat", "read", "write"}) CHECK(calls.contains(name));
+  CHECK(calls.contains(kRename));
   tell("faults in a run:", names, ": ", refused, " told and mended by --resume, ", overcome, " without effect");
 }
 
-TEST_CASE("any system call that fails while a file is replaced: the old file, or the new one and no other") {
+TEST_CASE("any system call that fails while a file is replaced: the old one, whole, or a success with the new one") {
+  const Workshop& shop = trained();
+  const Traced traced(shop);
+  if (!traced.is_possible()) return;
+  const std::string report = shop.path("run/report.html"), old(1 << 20, 'x');
+  const Strings words{"report", shop.path("run")};
+  const auto calls = traced.calls(words, report);
+  for (const char* name : {"close", "fsync", "openat", "write"}) CHECK(calls.contains(name));
+  CHECK(calls.contains(kRename));
+  const std::string whole = read_file(report);
+  const Strings before = names_in(shop.path("run"));
+  for (const auto& [name, all] : calls)
+    for (const int index : all)
+      for (const char* error : {"EIO", "ENOSPC", "EROFS", "EINTR"}) {
+        const std::string fault = text(name, ":error=", error, ":when=", index);
+        write_file(report, old);
+        const Finished done = traced.run(words, fault);
+        INFO(fault << " ended " << done.code << ": " << done.err);
+        CHECK(is_known(done));
+        CHECK((read_file(report) == (done.code == 0 ? whole : old)));
+        CHECK(names_in(shop.path("run")) == before);
+      }
+  write_file(report, whole);
+}
+
+TEST_CASE("any system call that fails while a file is made: no file or a whole one, and none replaced") {
   const Workshop& shop = trained();
   const Traced traced(shop);
   if (!traced.is_possible()) return;
   const std::string table = shop.path("table.csv"), run = shop.path("run");
   const Strings words{"export", run, "--to", "csv", table};
-  const auto calls = traced.calls(words);
+  const auto calls = traced.calls(words, shop.path(""));
   const std::string whole = read_file(table);
-  const std::string report = shop.path("report.html"), old = "old";
+  const std::string old = "old";
   std::filesystem::remove(table);
   Random random(torture_seed(), "faults");
   for (const auto& [name, all] : calls)
@@ -159,12 +192,12 @@ TEST_CASE("an export that is killed leaves no folder, and its leftovers go with 
   if (!traced.is_possible()) return;
   const std::string folder = shop.path("folder");
   const Strings words{"export", shop.path("run"), "--to", "pytorch", folder};
-  const std::size_t renames = traced.calls(words).at("rename").size();
+  const std::size_t renames = traced.calls(words, folder).at(kRename).size();
   CHECK(renames == 4);  // three files and the folder
   std::filesystem::remove_all(folder);
   const Strings before = names_in(shop.path(""));
   for (std::size_t i = 1; i <= renames; ++i) {
-    const Finished killed = traced.run(words, text("rename:signal=KILL:when=", i));
+    const Finished killed = traced.run(words, text(kRename, ":signal=KILL:when=", i));
     CHECK(killed.code != 0);
     CHECK_FALSE(shop.exists("folder"));
     CHECK(names_in(shop.path("")).size() == before.size() + 1);
@@ -192,7 +225,7 @@ TEST_CASE("a file system without locks: a file stands in, it is said, and the se
   }
   const std::string none = "flock:error=ENOLCK";
   // Killed while it trains, it leaves the file; the next takes it over.
-  CHECK(traced.run(shop.training("run", few), "flock:error=ENOLCK -e inject=rename:signal=KILL:when=4").code != 0);
+  CHECK(traced.run(shop.training("run", few), text(none, " -e inject=", kRename, ":signal=KILL:when=4")).code != 0);
   CHECK(shop.exists("run/normlab.lock"));
   CHECK(traced.run(shop.training("run", few), none).code == 0);
   CHECK_FALSE(shop.exists("run/normlab.lock"));
