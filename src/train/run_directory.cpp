@@ -122,7 +122,7 @@ std::optional<std::string> unsaid_end(const std::string& directory) {
     const Json record = parse_json(read_file(path), path);
     const Json* outcome = record.is_object() ? record.find("outcome") : nullptr;
     if (outcome == nullptr || !(*outcome == Json("running"))) return std::nullopt;
-  } catch (const DataError&) {
+  } catch (const UserError&) {
     return std::nullopt;  // a damaged one is told by who needs more of it
   }
   return text(directory,
