@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,9 @@
 
 #include "catch.h"
 #include "normlab/base/check.h"
+#include "normlab/base/directory_lock.h"
+#include "normlab/base/process.h"
+#include "torture.h"
 
 using namespace normlab;
 namespace fs = std::filesystem;
@@ -88,12 +93,127 @@ TEST_CASE("a write that fails leaves the old file and no other") {
   CHECK(folder.names() == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("a temporary file that a crash left behind does no harm") {
+TEST_CASE("temporary files that crashes left behind are removed, and those of living writers are not") {
   const Folder folder;
-  write_file(folder / "a.normlab-tmp", std::string(1000, 'x'));
+  const auto begin = [](const std::string& path) { std::ofstream(path) << std::string(1000, 'x'); };
+  const std::string living = temporary_name(folder / "a"), old = temporary_name(folder / "a"),
+                    another = left_over_name(folder / "b"), abroad = (folder / "a.00000000-1-2.normlab-tmp");
+  CHECK(living != old);
+  for (const std::string& path : {left_over_name(folder / "a"), living, old, another, abroad}) begin(path);
+  fs::create_directory(left_over_name(folder / "a"));
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(25));
   write_file(folder / "a", "new");
   CHECK(content(folder / "a") == "new");
+  std::vector<std::string> kept{folder / "a", living, another, abroad}, names = folder.names();
+  for (std::string& path : kept) path = fs::path(path).filename().string();
+  std::ranges::sort(kept);
+  std::ranges::sort(names);
+  CHECK(names == kept);
+  // A name as long as the file system takes leaves room for the temporary one.
+  const std::string longest = folder / std::string(255, 'n').c_str();
+  write_file(longest, "long");
+  CHECK(content(longest) == "long");
+}
+
+TEST_CASE("a link planted where a temporary file might be is not written through") {
+  const Folder folder;
+  write_file(folder / "mine", "mine");
+  fs::create_symlink("mine", folder / "a.normlab-tmp");
+  write_file(folder / "a", "new");
+  CHECK(content(folder / "mine") == "mine");
+  CHECK(content(folder / "a") == "new");
+}
+
+TEST_CASE("several processes that write one file: each whole, none refused") {
+  const Folder folder;
+  const std::string path = folder / "a";
+  std::vector<pid_t> writers;
+  for (char letter = 'a'; letter < 'e'; ++letter) {
+    writers.push_back(fork());
+    if (writers.back() != 0) continue;
+    try {
+      for (int i = 0; i < 25; ++i) write_file(path, std::string(200000, letter));
+    } catch (const std::exception&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  for (const pid_t writer : writers) {
+    int status = -1;
+    waitpid(writer, &status, 0);
+    CHECK(status == 0);
+  }
+  const std::string left = content(path);
+  CHECK(left == std::string(200000, left.at(0)));
   CHECK(folder.names() == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("a directory is written whole or not at all") {
+  const Folder folder;
+  const std::string path = folder / "new", there = folder / "there";
+  const auto fill = [](const std::string& directory) {
+    write_file(directory + "/one", "1");
+    write_file(directory + "/two", "2");
+  };
+  CHECK_THROWS_AS(write_directory(path,
+                                  [&](const std::string& directory) {
+                                    fill(directory);
+                                    throw SystemError("full");
+                                  }),
+                  SystemError);
+  CHECK(folder.names().empty());
+  fs::create_directory(left_over_name(path));
+  write_file(left_over_name(path) + "-as-a-file", "x");  // no temporary one
+  write_directory(path + "/", fill);
+  CHECK(content(path + "/one") + content(path + "/two") == "12");
+  CHECK(folder.names().size() == 2);
+  fs::create_directory(there);
+  write_file(there + "/mine", "mine");
+  write_directory(there, fill);
+  CHECK(content(there + "/one") + content(there + "/two") + content(there + "/mine") == "12mine");
+  CHECK(names_in(there).size() == 3);
+}
+
+TEST_CASE("links in a circle are the user's error") {
+  const Folder folder;
+  const std::string loop = folder / "loop";
+  fs::create_symlink("loop", loop);
+  CHECK_THROWS_AS(read_file(loop), UserError);
+  CHECK_THROWS_WITH(write_file(loop, ""), ContainsSubstring("its symbolic links lead in a circle; check the path"));
+  CHECK_THROWS_AS(write_file(loop + "/a", ""), UserError);
+  CHECK_THROWS_AS(require_new_file("export", loop), UserError);
+  CHECK_THROWS_AS(LineWriter(loop, LineWriter::Start::append), UserError);
+  CHECK_THROWS_AS(make_directories(loop + "/a", "give another"), UserError);
+}
+
+TEST_CASE("a directory's lock: one at a time; the file that stands in for it is heeded, and taken over from the dead") {
+  const Folder folder;
+  const std::string directory = folder.path.string(), file = folder / "normlab.lock";
+  const auto lock = [&] { DirectoryLock(directory, "test works", "wait", DirectoryLock::Reach::process); };
+  {
+    const DirectoryLock held(directory, "test works", "wait", DirectoryLock::Reach::process);
+    CHECK(held.warning().empty());
+    CHECK(DirectoryLock::is_held(directory));
+    CHECK_THROWS_WITH(lock(), directory + ": another test works in this directory; wait");
+  }
+  CHECK_FALSE(DirectoryLock::is_held(directory));
+  CHECK(folder.names().empty());
+  const auto holder_of = [](const std::string& name) { return name.substr(0, name.rfind('-', name.rfind('.'))); };
+  const std::string temporary = fs::path(left_over_name(folder / "x")).filename().string().substr(2);
+  const std::string dead = holder_of(temporary), living = process_name();
+  for (const std::string& holder : {living, std::string("00000000-1"), std::string()}) {
+    write_file(file, holder + " somewhere\n");
+    CHECK(DirectoryLock::is_held(directory));
+    CHECK_THROWS_WITH(lock(), ContainsSubstring(file + " says so: ") && ContainsSubstring("somewhere") &&
+                                  ContainsSubstring("delete the file"));
+  }
+  write_file(file, dead + " here\n");
+  CHECK_FALSE(DirectoryLock::is_held(directory));
+  lock();
+  CHECK(folder.names().empty());
+  write_file(file, dead + " here\n");
+  write_file(file + ".takeover", living + " here\n");
+  CHECK_THROWS_WITH(lock(), ContainsSubstring(file + ".takeover: a process takes over the lock"));
 }
 
 TEST_CASE("writing through a symbolic link keeps the link") {

@@ -1,5 +1,6 @@
 // What --force may delete: what a run wrote, and nothing that anybody still needs.
 #include "messages.h"
+#include "torture.h"
 
 using namespace normlab;
 
@@ -59,6 +60,6 @@ TEST_CASE("run directory: --force refuses to delete a file that no run writes") 
     if (file.ends_with("loss.svg") || file.find("old") != std::string::npos)
       std::filesystem::remove(path.parent_path());
   }
-  shop.write("run/config.yaml.normlab-tmp", "half written");
+  write_file(left_over_name(shop.path("run/config.yaml")), "half written");
   CHECK(shop.train("run", {"--force"}).code == 0);
 }

@@ -1,6 +1,7 @@
 // What the long tests share: their seed, what they say, and runs that can be compared.
 #pragma once
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +48,17 @@ inline Strings names_in(const std::string& directory) {
     names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
+}
+
+// The name of a temporary file of `path` as a process left it that is no more.
+inline std::string left_over_name(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  std::string name = temporary_name(path);
+  const std::string own = text('-', static_cast<std::int64_t>(getpid()), '-');
+  name.replace(name.rfind(own), own.size(), text('-', static_cast<std::int64_t>(child), '-'));
+  return name;
 }
 
 // Files that a process was writing when it ended.

@@ -54,8 +54,10 @@ class Killer {
       std::this_thread::sleep_for(std::chrono::microseconds(random_.below(static_cast<std::uint64_t>(duration_))));
     } else {
       const std::string name = checkpoint_name(at + 1 + static_cast<std::int64_t>(random_.below(8)));
-      const std::string saved = shop_.path("run/checkpoints/" + name), temporary = temporary_name(saved);
-      while (access(temporary.c_str(), F_OK) != 0 && access(saved.c_str(), F_OK) != 0 && !process.has_ended()) {
+      const std::string saved = shop_.path("run/checkpoints/" + name);
+      const auto is_begun = [&](const std::string& each) { return target_of_temporary(each) == name; };
+      while (std::ranges::none_of(names_in(shop_.path("run/checkpoints")), is_begun) &&
+             access(saved.c_str(), F_OK) != 0 && !process.has_ended()) {
       }
       const auto until = Clock::now() + std::chrono::microseconds(random_.below(1500));
       while (Clock::now() < until) {
@@ -119,7 +121,7 @@ TEST_CASE("a run that ended before its first checkpoint is begun anew, wherever 
   const auto left = [&](const Strings& names) {
     for (const std::string& name : names_in(run))
       if (std::ranges::count(names, name) == 0) std::filesystem::remove_all(run + "/" + name);
-    shop.write("run/run.json.normlab-tmp", "{");
+    write_file(left_over_name(run + "/run.json"), "{");
   };
   std::filesystem::remove_all(run + "/checkpoints");
   CHECK(resumed().code == 2);

@@ -8,10 +8,12 @@
 #include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/formats/json.h"
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/evaluate.h"
+#include "normlab/train/run.h"
 
 namespace normlab::cli {
 namespace {
@@ -87,7 +89,9 @@ void write_logits(const Gpt& model, const Dataset& data, const std::string& path
 int run(const Words& words) {
   const auto logits = words.value("--logits");
   if (logits) require_new_file("eval", *logits);
-  const Checkpoint checkpoint(checkpoint_path(words.only_file("CHECKPOINT")));
+  const std::string& given = words.only_file("CHECKPOINT");
+  if (const auto end = unsaid_end(given)) fputs(printable(text("normlab: warning: ", *end, '\n')).c_str(), stderr);
+  const Checkpoint checkpoint(checkpoint_path(given));
   const RunConfig config = changed_config(checkpoint, words);
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));
   flush_denormals(config.train.flush_denormals);

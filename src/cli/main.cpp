@@ -102,6 +102,7 @@ int guarded(const std::string& program, std::vector<std::string> words) {
   } catch (const std::filesystem::filesystem_error& error) {
     const std::string what = text(error.path1().string(), ": ", error.code().message());
     if (error.code() == std::errc::filename_too_long) return fail(2, what + "; give a shorter name");
+    if (error.code() == std::errc::too_many_symbolic_link_levels) return fail(2, what + "; name another path");
     return fail(4, what + "; change the permissions or name another path");
   } catch (const std::bad_alloc&) {
     return fail(4, "out of memory; lower train.batch_size, model.context_length or the model's size");

@@ -2,9 +2,7 @@
 #include "normlab/config/yaml.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -262,22 +260,11 @@ Yaml parse_yaml_value(std::string_view value, std::string_view source) {
 
 Yaml read_yaml(const std::string& path) {
   const auto refuse = [&](const std::string& why) { throw ConfigError(text(path, ": cannot be read: ", why)); };
-  std::error_code ignored;
+  std::error_code ignored;  // opening it meets the error again
   if (std::filesystem::is_directory(path, ignored)) refuse("it is a directory; name a file");
   if (const auto kind = special_kind(path); !kind.empty()) refuse(text("it is a ", kind, "; name a regular file"));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const std::string why = std::generic_category().message(errno);
-    if (errno == EACCES || errno == EPERM)
-      throw SystemError(text(path, ": cannot be read: ", why, "; change its permissions"));
-    refuse(text(why, "; check the path"));
-  }
-  std::string bytes(kMaxYamlBytes + 1, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (file.bad()) throw SystemError(text(path, ": cannot be read: ", std::generic_category().message(errno)));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
-  return parse_yaml(bytes, path);
+  if (!file_exists(path)) refuse("No such file or directory; check the path");
+  return parse_yaml(read_file(path, kMaxYamlBytes + 1), path);
 }
 
 Yaml nest(std::string_view dotted_path, Yaml value) {

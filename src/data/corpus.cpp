@@ -2,9 +2,9 @@
 #include "normlab/data/corpus.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "normlab/base/check.h"
+#include "normlab/base/files.h"
 #include "probes.h"
 #include "tales.h"
 
@@ -16,9 +16,7 @@ const std::vector<std::string>& corpus_names() {
 }
 
 void require_source(const std::string& source) {
-  std::error_code error;
-  if (std::ranges::find(corpus_names(), source) != corpus_names().end() || std::filesystem::exists(source, error))
-    return;
+  if (std::ranges::find(corpus_names(), source) != corpus_names().end() || file_exists(source)) return;
   const std::string near = nearest(source, corpus_names());
   throw DataError(text("data.source: '", source, "' is neither a file nor one of the built-in corpora ",
                        join(corpus_names(), " "), near.empty() ? "" : "; did you mean '", near,

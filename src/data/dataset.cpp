@@ -40,7 +40,7 @@ Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
   if (config.tokenizer == "char")
     return Tokenizer::characters(known_texts(config, {texts.train(), texts.validation()}, turned));
   if (config.tokenizer == "bpe") return trained_on(known_texts(config, {texts.train()}, turned), config.vocab_size);
-  if (std::error_code error; std::filesystem::is_regular_file(config.tokenizer, error))
+  if (file_exists(config.tokenizer) && std::filesystem::is_regular_file(config.tokenizer))
     return read_tokenizer_json(read_file(config.tokenizer), text("data.tokenizer '", config.tokenizer, "'"));
   const std::vector<std::string> choices{"char", "byte", "bpe"};
   const std::string near = nearest(config.tokenizer, choices);

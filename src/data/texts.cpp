@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
@@ -71,21 +70,11 @@ std::string rot13(std::string_view text) {
 }
 
 SourceText read_text_file(const std::string& path, std::string_view name, Newlines newlines) {
-  std::error_code error;
-  check<DataError>(std::filesystem::exists(path, error), name, ": there is no such file; check the path");
-  check<DataError>(!std::filesystem::is_directory(path, error), name, ": is a directory; name one text file");
+  check<DataError>(file_exists(path), name, ": there is no such file; check the path");
+  check<DataError>(!std::filesystem::is_directory(path), name, ": is a directory; name one text file");
   const std::string_view kind = special_kind(path);
   check<DataError>(kind.empty(), name, ": is a ", kind, "; name one text file, or /dev/stdin");
-  std::ifstream file(path, std::ios::binary);
-  check<SystemError>(file.is_open(), name, ": cannot be opened; check its permissions");
-  std::string bytes;
-  const auto size = std::filesystem::file_size(path, error);
-  if (!error) bytes.reserve(size);
-  for (char block[1 << 16]; file.read(block, sizeof block), file.gcount() > 0;) {
-    check<DataError>(!error || bytes.size() < kMostOfStream, name, ": no end within 1 GiB; give a file that has one");
-    bytes.append(block, static_cast<std::size_t>(file.gcount()));
-  }
-  check<SystemError>(!file.bad(), name, ": reading it failed after ", bytes.size(), " bytes");
+  std::string bytes = read_file(path);
   refuse_other_formats(bytes, name);
   SourceText source = source_text(std::move(bytes), newlines);
   check<DataError>(!source.text.empty(), name, ": is empty; give a text to learn from");

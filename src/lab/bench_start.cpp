@@ -29,7 +29,7 @@ class WorkDirectory {
                        ": no directory can be made here: ", std::strerror(errno), "; TMPDIR chooses another place");
   }
   ~WorkDirectory() {
-    std::error_code ignored;
+    std::error_code ignored;  // the system clears its temporary directory
     std::filesystem::remove_all(path_, ignored);
   }
   WorkDirectory(const WorkDirectory&) = delete;

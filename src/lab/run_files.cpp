@@ -164,6 +164,7 @@ Json record_of(const std::string& directory) {
                    ": outcome or parameters are missing, which that of a run has; it is damaged: normlab train "
                    "--resume ",
                    directory, " writes it anew");
+  if (outcome->string() == "running" && unsaid_end(directory)) record.set("outcome", "interrupted");
   return record;
 }
 

@@ -1,10 +1,7 @@
 // Running the points of a sweep, several at a time.
 #include "normlab/lab/sweep.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +12,7 @@
 
 #include "child.h"
 #include "normlab/base/clock.h"
+#include "normlab/base/directory_lock.h"
 #include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
@@ -24,25 +22,6 @@
 
 namespace normlab {
 namespace {
-
-// Held while a sweep works in a directory, and by its processes until the last of them has ended.
-class DirectoryLock {
- public:
-  explicit DirectoryLock(const std::string& directory)
-      : file_(open(text(directory, "/lock").c_str(), O_RDWR | O_CREAT, 0666)) {  // goes to the children: no O_CLOEXEC
-    check<SystemError>(file_ >= 0, directory, ": no file can be made here");
-    for (int attempt = 0; flock(file_, LOCK_EX | LOCK_NB) != 0; ++attempt) {
-      check<UserError>(attempt < 50, directory, ": another sweep works in this directory; wait for it, or end it");
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // processes of a killed one are ending
-    }
-  }
-  ~DirectoryLock() { close(file_); }
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-
- private:
-  int file_;
-};
 
 // How long points will take on one thread, from a few steps of the first sizes; those of the others by their FLOPs.
 class Estimate {
@@ -314,7 +293,8 @@ SweepResult run_in_directory(const Sweep& sweep, const SweepOptions& options, Te
   const Clock::time_point start = Clock::now();
   refuse_other_sweep(sweep, options.directory);
   std::filesystem::create_directories(text(options.directory, "/points"));
-  const DirectoryLock lock(options.directory);
+  const DirectoryLock lock(options.directory, "sweep works", "wait for it, or end it", DirectoryLock::Reach::children);
+  if (!lock.warning().empty()) terminal.line(lock.warning());
   write_sweep_record(sweep, options.directory);
   std::size_t before = 0;
   if (!options.force)

@@ -190,7 +190,7 @@ void check_values(const Sweep& sweep, const std::string& directory, const Point&
 }
 
 void tidy(const Sweep& sweep, const std::string& directory, const Point& point) {
-  std::error_code ignored;
+  std::error_code ignored;  // what stays takes space, no more
   for (const std::string& path :
        {output_path(directory, point), errors_path(directory, point), configuration_path(directory, point)})
     fs::remove(path, ignored);

@@ -181,8 +181,8 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name) {
 
 std::vector<std::int64_t> checkpoint_steps(const std::string& directory) {
   std::vector<std::int64_t> steps;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, missing))
+  if (!file_exists(directory)) return steps;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
     if (const auto step = checkpoint_step(entry.path().filename().string())) steps.push_back(*step);
   std::ranges::sort(steps);
   return steps;

@@ -134,6 +134,8 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   judge(report, state, data.facts());
   const bool to_the_end = report.outcome == Outcome::trained || report.outcome == Outcome::stuck;
   if (state.diverged && to_the_end) report.outcome = Outcome::diverged;
+  metrics.flush();
+  timing.flush();
   write_run_record(directory, record, report);
   if (reports) report_renewal.renew();
   result.summary = summary_of(report, directory, options.program, config, data.facts());
@@ -198,6 +200,7 @@ RunResult start_run(RunConfig config, const std::string& name, const RunOptions&
   const SignalFlag signal = options.watch_signals();
   const std::string directory = claim_directory(config, name, options.force);
   const RunLock lock(directory);
+  if (!lock.warning().empty()) terminal.line(lock.warning());
   config.run.dir = directory;
   terminal.line(start_report(config, data.facts(), model, team));
   TrainingState state;
@@ -379,7 +382,10 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                      ": --resume needs the run's own file here, and this is none, but a directory, a pipe, a socket or "
                      "a device; put the file back, or start a new run");
   }
+  const std::optional<std::string> end = unsaid_end(directory);
   const RunLock lock(directory);
+  for (const std::string& line : {lock.warning(), end.value_or("")})
+    if (!line.empty()) terminal.line(line);
   refuse_without_checkpoint(directory);
   std::optional<Checkpoint> checkpoint;
   if (is_lost) checkpoint = last_checkpoint(directory);

@@ -1,12 +1,7 @@
 // Claiming a directory, and run.json.
 #include "run_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -18,6 +13,7 @@
 #include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
 #include "normlab/train/observers.h"
+#include "normlab/train/run.h"
 
 namespace normlab {
 namespace {
@@ -26,29 +22,28 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAdvice = "give another run.dir";
 
-// Empty, or with no more than a run.json begun.
+// Empty, or with no more than a run.json begun, and a lock.
 bool is_free(const fs::path& path) {
   if (!fs::is_directory(path)) return false;
   return std::ranges::all_of(fs::directory_iterator(path), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == temporary_name("run.json");
+    const std::string name = entry.path().filename().string();
+    return target_of_temporary(name) == "run.json" || name == DirectoryLock::kFile;
   });
 }
 
 // A name that a run gives to a file of its directory, or of the checkpoints in it.
 bool is_name_of_run(const std::string& name, bool in_checkpoints) {
   if (in_checkpoints) return name == "best.safetensors" || checkpoint_step(name);
-  constexpr std::string_view kNames[] = {"config.yaml",  "run.json",    "metrics.jsonl",
-                                         "timing.jsonl", "report.html", "checkpoints"};
+  constexpr std::string_view kNames[] = {"config.yaml", "run.json",    "metrics.jsonl",     "timing.jsonl",
+                                         "report.html", "checkpoints", DirectoryLock::kFile};
   return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("events.out.tfevents.");
 }
 
 // --force deletes what a run has written, and no file of anybody else.
 void refuse_files_of_others(const fs::path& directory, bool in_checkpoints = false) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    const fs::path name = entry.path().filename();
-    const bool is_temporary = name == temporary_name(name.stem().string());
-    const bool is_of_run = is_name_of_run((is_temporary ? name.stem() : name).string(), in_checkpoints);
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string(), target = target_of_temporary(name);
+    const bool is_of_run = is_name_of_run(target.empty() ? name : target, in_checkpoints);
     check<UserError>(
         is_of_run && (!fs::is_directory(entry) || name == "checkpoints"), entry.path().string(),
         ": no run writes this file, and --force would delete it; move it elsewhere, or give another run.dir");
@@ -66,6 +61,7 @@ void refuse_own_sources(const fs::path& directory, const RunConfig& config) {
   for (const auto& [key, source] : sources) {
     std::error_code missing;
     const fs::path path = fs::canonical(source, missing);
+    if (missing && file_exists(source)) file_failed("read", source, missing.value());
     const bool is_inside = std::ranges::mismatch(replaced, path).in1 == replaced.end();
     check<UserError>(missing || !is_inside, key, ": '", source, "' lies in run.dir, ", directory.string(),
                      ", which --force replaces; give another run.dir, or copy the file elsewhere");
@@ -79,7 +75,8 @@ void remove_run(const fs::path& path) {
   fs::remove_all(path / "checkpoints", error);  // first: what can be resumed has its whole log
   if (!error)
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-      if (!error && entry.path().filename() != "run.json") fs::remove_all(entry.path(), error);
+      if (!error && entry.path().filename() != "run.json" && entry.path().filename() != DirectoryLock::kFile)
+        fs::remove_all(entry.path(), error);
   if (!error) fs::remove(path / "run.json", error);
   check<SystemError>(!error, path.string(), ": the old run cannot be removed: ", error.message());
 }
@@ -115,15 +112,23 @@ std::string claim_directory(const RunConfig& config, const std::string& name, bo
   return path.string();
 }
 
-// A file system without locks is one where nobody is kept out.
-RunLock::RunLock(const std::string& directory) : file_(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  const bool taken = file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  if (taken) close(file_);
-  check<UserError>(!taken, directory,
-                   ": another process trains in this directory; wait for its end, or end it, or give another run.dir");
-}
-RunLock::~RunLock() {
-  if (file_ >= 0) close(file_);
+RunLock::RunLock(const std::string& directory)
+    : DirectoryLock(directory, "process trains", "wait for its end, or end it, or give another run.dir",
+                    Reach::process) {}
+
+std::optional<std::string> unsaid_end(const std::string& directory) {
+  const std::string path = text(directory, "/run.json");
+  if (!file_exists(path) || DirectoryLock::is_held(directory)) return std::nullopt;
+  try {
+    const Json record = parse_json(read_file(path), path);
+    const Json* outcome = record.is_object() ? record.find("outcome") : nullptr;
+    if (outcome == nullptr || !(*outcome == Json("running"))) return std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;  // a damaged one is told by who needs more of it
+  }
+  return text(directory,
+              ": the run was interrupted: run.json says running, but no process trains there: it was killed, or its "
+              "end could not be written");
 }
 
 std::string utc_now() {
@@ -153,20 +158,12 @@ Json sources_of(const DataConfig& data, const std::string& directory) {
   return sources;
 }
 
-// What a killed process had begun to write.
-void remove_temporary_files(const fs::path& directory) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
-    if (entry.path().string() == temporary_name((directory / entry.path().stem()).string()))
-      fs::remove(entry.path(), error);
-}
-
 }  // namespace
 
 void begin_run_files(const std::string& directory, const RunRecord& record) {
   write_run_record(directory, record, std::nullopt);
   make_directories(text(directory, "/checkpoints"), kAdvice);
-  for (const fs::path& each : {fs::path(directory), fs::path(directory) / "checkpoints"}) remove_temporary_files(each);
+  for (const char* each : {"", "/checkpoints"}) remove_left_over(directory + each, "");
   write_file(text(directory, "/config.yaml"), config::dump(record.config));
 }
 

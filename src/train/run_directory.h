@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "normlab/base/directory_lock.h"
 #include "normlab/data/dataset.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
@@ -15,17 +16,9 @@ namespace normlab {
 // UserError.
 std::string claim_directory(const RunConfig& config, const std::string& name, bool force);
 
-// Held while a process trains in a run's directory, and gone with the process, however it ends. UserError when another
-// one holds it.
-class RunLock {
- public:
+// Held while a process trains in a run's directory.
+struct RunLock : DirectoryLock {
   explicit RunLock(const std::string& directory);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
-
- private:
-  int file_;
 };
 
 // How many threads were asked for and what said so, and how many really ran.

@@ -26,17 +26,35 @@ void write_into(const std::string& directory, const std::function<void()>& act);
 // /dev or /proc, which the shell or the user chose to have read: /dev/stdin, /dev/fd/63 of a process substitution.
 std::string_view special_kind(const std::string& path);
 
+// The error `error` of an attempt to "read" or "write" a path, as what to do about it.
+[[noreturn]] void file_failed(std::string_view action, const std::string& path, int error);
+
+// Whether there is something of this name; an error where the system cannot tell.
+bool file_exists(const std::string& path);
+
 inline constexpr std::size_t kMostOfStream = std::size_t{1} << 30;  // read of what has no size and may have no end
 
-// All bytes of a file, or of a pipe or a device below /dev or /proc.
-std::string read_file(const std::string& path);
+// All bytes of a file, or of a pipe or a device below /dev or /proc; or the first `most`.
+std::string read_file(const std::string& path, std::size_t most = std::string::npos);
 
 // Replaces `path` by the parts, one after another. A reader at any moment, after a crash too, sees the old bytes or the
-// new ones: they go to `path`.normlab-tmp, which is flushed to the disk and renamed. When this throws, the old file is
-// as before and the temporary one is gone. A path that exists and is no regular file (/dev/stdout) is written directly.
+// new ones: they go to a temporary file, which is flushed to the disk and renamed. When this throws, the temporary one
+// is gone, and the old file as before, unless the message says that the new one is there. A path that exists and is no
+// regular file (/dev/stdout) is written directly.
 void write_file(const std::string& path, std::span<const std::string_view> parts);
 void write_file(const std::string& path, std::string_view bytes);
-std::string temporary_name(const std::string& path);  // `path`.normlab-tmp
+
+// A directory with what `fill` writes into the one that it is given, whole or not at all; that is renamed, or, where
+// `path` exists, its files are.
+void write_directory(const std::string& path, const std::function<void(const std::string& directory)>& fill);
+
+// Another at each call, beside `path`: `path`.PROCESS-N.normlab-tmp, with the process's name. A long name is cut.
+std::string temporary_name(const std::string& path);
+// The name, cut, of what a file or directory is the temporary one of; empty for any other.
+std::string target_of_temporary(std::string_view name);
+// Removes temporary files and directories of `target`, or of all where it is empty: those of processes that have ended,
+// and those that nobody has written to for a day.
+void remove_left_over(const std::string& directory, const std::string& target);
 
 // UserError when the file that a user names for `command` to write is there already; standard output, a device or a
 // pipe may be.
@@ -48,6 +66,7 @@ void make_directories(const std::string& path, std::string_view advice);
 
 // Into an open file; 0, or the error number.
 int write_all(int file, std::string_view bytes);
+int close_file(int file);  // likewise
 
 // Cuts a file to its first `size` bytes, on the disk too.
 void truncate_file(const std::string& path, std::int64_t size);

@@ -60,6 +60,9 @@ config::Resolved<RunConfig> load_run_config(const std::string& path, const std::
 // The resolved configuration in the directory of a run.
 RunConfig config_of_run(const std::string& directory);
 
+// For the person: that the run in a directory was cut off, where run.json says that it goes on; else nothing.
+std::optional<std::string> unsaid_end(const std::string& directory);
+
 // Trains from the start. `name` names the directory where run.dir does not.
 RunResult start_run(RunConfig config, const std::string& name, const RunOptions& options, Terminal& terminal);
 
