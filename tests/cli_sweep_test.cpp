@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "catch.h"
@@ -221,6 +222,55 @@ TEST_CASE("cli: a run has a report, and two runs a difference") {
   const std::string both = other.path("both.html");
   CHECK(run_program({"report", shop.path("run"), other.path("rms"), "--out", both}).code == 0);
   for (const char* part : {"What differs", "Validation loss", "Training loss"}) CHECK(holds(read_file(both), part));
+}
+
+TEST_CASE("cli: losses of different tokens are set beside one another in bits per byte") {
+  const Workshop shop;
+  REQUIRE(shop.train("chars", {"train.steps=2"}).code == 0);
+  REQUIRE(shop.train("bytes", {"data.tokenizer=byte", "train.steps=2"}).code == 0);
+  REQUIRE(shop.train("pairs", {"data.tokenizer=bpe", "data.vocab_size=300", "train.steps=2"}).code == 0);
+  const auto last = [&](const std::string& run, const char* kind) {
+    std::string found;
+    for (const std::string& line : lines_of(shop.metrics(run)))
+      if (holds(line, text("\"kind\":\"", kind, "\""))) found = line;
+    return parse_json(found, run);
+  };
+  // A byte is a token, and a nat is 1 / ln 2 bits.
+  const std::string of_bytes = fixed(last("bytes", "eval").at("loss").real() / std::log(2), 4);
+  const std::string of_pairs = fixed(last("pairs", "eval").at("bits_per_byte").real(), 4);
+  const Finished diff = run_program({"diff", shop.path("bytes"), shop.path("pairs")});
+  INFO(diff.out << diff.err);
+  CHECK(holds(diff.out, "validation loss, bits per byte"));
+  CHECK(holds(diff.out, of_bytes));
+  CHECK(holds(diff.out, of_pairs));
+  CHECK(holds(diff.out, "\ntraining loss, bits per byte: o "));
+  CHECK(holds(diff.out, "(losses in nats per token)"));
+  const std::string out = shop.path("all.html");
+  REQUIRE(run_program({"report", shop.path("chars"), shop.path("bytes"), shop.path("pairs"), "--out", out}).code == 0);
+  const std::string page = read_file(out);
+  CHECK(holds(page, "<th>validation loss, bits per byte</th>"));
+  CHECK(holds(page, ">" + of_bytes + "</td>"));
+  CHECK(holds(page, ">" + of_pairs + "</td>"));
+  CHECK(holds(page, ">bits per byte</text>"));
+  CHECK(holds(page, ">bits per byte, at the bytes per token of the validation text</text>"));
+  CHECK_FALSE(holds(page, "nats per token"));
+  CHECK_FALSE(holds(page, "class=\"level\""));  // entropies are those of tokens
+  // A run that has not been evaluated.
+  const std::string metrics = shop.metrics("pairs");
+  std::string without;
+  for (const std::string& line : lines_of(metrics))
+    if (!holds(line, "\"kind\":\"eval\"")) without += line + "\n";
+  write_file(shop.path("pairs/metrics.jsonl"), without);
+  CHECK(holds(run_program({"diff", shop.path("bytes"), shop.path("pairs")}).out,
+              "pairs: bits per byte are unknown before an evaluation"));
+  REQUIRE(run_program({"report", shop.path("bytes"), shop.path("pairs"), "--out", shop.path("two.html")}).code == 0);
+  CHECK(holds(read_file(shop.path("two.html")), ">pairs (no value)</text>"));
+  CHECK(holds(read_file(shop.path("two.html")), ">unknown</td>"));
+  // The same tokens stay what they are.
+  REQUIRE(shop.train("same", {"model.norm=rms", "train.steps=2"}).code == 0);
+  const Finished same = run_program({"diff", shop.path("chars"), shop.path("same")});
+  CHECK(holds(same.out, fixed(last("chars", "eval").at("loss").real(), 4)));
+  CHECK_FALSE(holds(same.out, "bits per byte"));
 }
 
 TEST_CASE("cli: the text of a sweep has its curves, its maps and how runs without a value ended") {
