@@ -273,6 +273,37 @@ TEST_CASE("cli: losses of different tokens are set beside one another in bits pe
   CHECK_FALSE(holds(same.out, "bits per byte"));
 }
 
+TEST_CASE("cli: numbers are shown as they are typed, and kept with every digit") {
+  const Workshop shop;
+  // 3e-3 / 10, the default of schedule.min_lr, has the double 0.00030000000000000003 as its neighbour.
+  const std::string settings = "schedule.min_lr=0.00030000000000000003";
+  REQUIRE(shop.train("run", {"optimizer.lr=3e-3", settings}).code == 0);
+  REQUIRE(shop.train("other", {"optimizer.lr=2e-3", "schedule.min_lr=2e-4"}).code == 0);
+  CHECK(holds(read_file(shop.path("run/config.yaml")), "min_lr: 0.00030000000000000003"));
+  const std::string diff = run_program({"diff", shop.path("run"), shop.path("other")}).out;
+  CHECK(holds(diff, "3e-04"));
+  CHECK(holds(diff, "2e-04"));
+  CHECK_FALSE(holds(diff, "0000000003"));
+  const std::string page = read_file(shop.path("run/report.html"));
+  CHECK(holds(page, ">3e-04</td>"));
+  CHECK_FALSE(holds(page, "0000000003"));
+  // Two that differ by their last digit stay apart.
+  REQUIRE(shop.train("near", {"optimizer.lr=3e-3", "schedule.min_lr=3e-4"}).code == 0);
+  CHECK(holds(run_program({"diff", shop.path("run"), shop.path("near")}).out, "0.00030000000000000003"));
+  const std::string file = shop.write("rates.yaml", R"(base: tiny.yaml
+grid: {optimizer.lr: [0.00030000000000000003, 1e-3]}
+maps: [{title: rates, x: optimizer.lr, y: model.norm}]
+claims: [{claim: a, form: below, bound: 100}]
+)");
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s"), "--json"});
+  REQUIRE(done.code == 0);
+  CHECK(holds(done.out, "\"optimizer.lr\": 0.00030000000000000003"));
+  CHECK(holds(read_file(shop.path("s/results.jsonl")), "\"optimizer.lr\":0.00030000000000000003"));
+  CHECK(holds(done.out, "lr 3e-04: "));
+  CHECK(holds(read_file(shop.path("s/report.html")), "lr 3e-04"));
+  CHECK_FALSE(holds(read_file(shop.path("s/report.html")), "0000000003"));
+}
+
 TEST_CASE("cli: the text of a sweep has its curves, its maps and how runs without a value ended") {
   const Workshop shop;
   const std::string file = shop.write("drawn.yaml", R"(title: drawn

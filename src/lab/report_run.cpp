@@ -61,9 +61,9 @@ std::string configuration_table(std::span<const NamedRun> runs) {
     const bool differs =
         std::ranges::any_of(row.begin() + 1, row.end(), [&](const std::string& v) { return v != row[1]; });
     if (differs)
-      different.push_back(row);
+      different.push_back(shown(row));
     else
-      equal.push_back({key.path, row[1]});
+      equal.push_back({key.path, shown(row[1])});
   }
   std::string out;
   if (different.size() > 1) out += html_section("What differs", html_table(different));

@@ -159,7 +159,7 @@ std::string run_text(const RunFiles& run, int columns) {
 std::string diff_text(const RunFiles& left, const RunFiles& right, int columns) {
   std::vector<Row> rows{{"key", left.directory, right.directory}};
   for (const config::Difference& difference : config::differences(left.config, right.config))
-    if (difference.path != "run.dir") rows.push_back({difference.path, difference.left, difference.right});
+    if (difference.path != "run.dir") rows.push_back(shown(Row{difference.path, difference.left, difference.right}));
   const NamedRun both[] = {{&left, left.directory}, {&right, right.directory}};
   const LossUnit unit = loss_unit(both);
   const std::string in = unit.bytes ? ", bits per byte" : "";
