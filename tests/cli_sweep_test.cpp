@@ -304,6 +304,27 @@ claims: [{claim: a, form: below, bound: 100}]
   CHECK_FALSE(holds(read_file(shop.path("s/report.html")), "0000000003"));
 }
 
+TEST_CASE("cli: control characters in names of runs and data leave a page that XML allows") {
+  const Workshop shop;
+  const std::string odd = "\x01\x1B\xC2\x85<&>\"";
+  std::string content;
+  for (int i = 0; i < 100; ++i) content += text("line ", i, '\n');
+  const std::string source = shop.write("text\xC2\x85<&>\"", content);
+  REQUIRE(shop.train("a", {"data.source=" + source}).code == 0);
+  std::filesystem::rename(shop.path("a"), shop.path("a" + odd));
+  REQUIRE(run_program({"report", shop.path("a" + odd)}).code == 0);
+  const std::string out = shop.path("both.html");
+  const Finished done = run_program({"report", shop.path("a" + odd), trained().path("run"), "--out", out});
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  const std::string bad = "\xEF\xBF\xBD";
+  for (const std::string& page : {read_file(out), read_file(shop.path("a" + odd + "/report.html"))}) {
+    CHECK(holds(page, "a" + bad + bad + bad + "&lt;&amp;&gt;&quot;"));
+    CHECK(std::ranges::none_of(page, [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }));
+    CHECK_FALSE(holds(page, "\xC2\x85"));
+  }
+}
+
 TEST_CASE("cli: the text of a sweep has its curves, its maps and how runs without a value ended") {
   const Workshop shop;
   const std::string file = shop.write("drawn.yaml", R"(title: drawn
