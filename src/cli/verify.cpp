@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/fields.h"
 #include "normlab/formats/json.h"
 
@@ -71,12 +72,12 @@ int run(const Words& words) {
     if (refused > 0 && first_refusal.empty()) first_refusal = report.reason;
     if (words.has("--json"))
       files.push(json_of(file, report));
-    else
-      print_result(line_of(file, width, report));
+    else if (words.files().size() > 1 || refused == 0)  // the refusal of a single file is the error's message
+      print_result(printable(line_of(file, width, report)));
   }
   if (words.has("--json"))
     print_result(Json::object({{"files", std::move(files)}}).indented() + "\n");
-  else
+  else if (words.files().size() > 1 || refused == 0)
     print_result(text(agree, " agree, ", differ, " differ, ", refused, " refused\n"));
   if (agree + differ == 0) {
     if (refused > 1) first_refusal = text("verify: no file could be verified; the first: ", first_refusal);
