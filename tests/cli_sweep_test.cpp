@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "catch.h"
@@ -186,6 +187,9 @@ TEST_CASE("cli: what a sweep cannot do is told") {
   }
   const std::string file = shop.write("two.yaml", kSweep);
   CHECK(holds(run_program({"sweep", file, "model.placement=pre"}).err, "varies model.placement"));
+  const Finished seeded = run_program({"sweep", file, "seed=1", "--dry-run"});
+  CHECK(seeded.code == 2);
+  CHECK(holds(seeded.err, "change its seeds: [...], or say how many with --seeds N"));
   CHECK(holds(run_program({"reproduce", "warmpu"}).err, "did you mean warmup?"));
   CHECK(holds(run_program({"report", shop.path("nothing")}).err, "no directory of a run"));
 }
@@ -218,6 +222,107 @@ TEST_CASE("cli: a run has a report, and two runs a difference") {
   const std::string both = other.path("both.html");
   CHECK(run_program({"report", shop.path("run"), other.path("rms"), "--out", both}).code == 0);
   for (const char* part : {"What differs", "Validation loss", "Training loss"}) CHECK(holds(read_file(both), part));
+}
+
+TEST_CASE("cli: losses of different tokens are set beside one another in bits per byte") {
+  const Workshop shop;
+  REQUIRE(shop.train("chars", {"train.steps=2"}).code == 0);
+  REQUIRE(shop.train("bytes", {"data.tokenizer=byte", "train.steps=2"}).code == 0);
+  REQUIRE(shop.train("pairs", {"data.tokenizer=bpe", "data.vocab_size=300", "train.steps=2"}).code == 0);
+  const auto last = [&](const std::string& run, const char* kind) {
+    std::string found;
+    for (const std::string& line : lines_of(shop.metrics(run)))
+      if (holds(line, text("\"kind\":\"", kind, "\""))) found = line;
+    return parse_json(found, run);
+  };
+  // A byte is a token, and a nat is 1 / ln 2 bits.
+  const std::string of_bytes = fixed(last("bytes", "eval").at("loss").real() / std::log(2), 4);
+  const std::string of_pairs = fixed(last("pairs", "eval").at("bits_per_byte").real(), 4);
+  const Finished diff = run_program({"diff", shop.path("bytes"), shop.path("pairs")});
+  INFO(diff.out << diff.err);
+  CHECK(holds(diff.out, "validation loss, bits per byte"));
+  CHECK(holds(diff.out, of_bytes));
+  CHECK(holds(diff.out, of_pairs));
+  CHECK(holds(diff.out, "\ntraining loss, bits per byte: o "));
+  CHECK(holds(diff.out, "(losses in nats per token)"));
+  const std::string out = shop.path("all.html");
+  REQUIRE(run_program({"report", shop.path("chars"), shop.path("bytes"), shop.path("pairs"), "--out", out}).code == 0);
+  const std::string page = read_file(out);
+  CHECK(holds(page, "<th>validation loss, bits per byte</th>"));
+  CHECK(holds(page, ">" + of_bytes + "</td>"));
+  CHECK(holds(page, ">" + of_pairs + "</td>"));
+  CHECK(holds(page, ">bits per byte</text>"));
+  CHECK(holds(page, ">bits per byte, at the bytes per token of the validation text</text>"));
+  CHECK_FALSE(holds(page, "nats per token"));
+  CHECK_FALSE(holds(page, "class=\"level\""));  // entropies are those of tokens
+  // A run that has not been evaluated.
+  const std::string metrics = shop.metrics("pairs");
+  std::string without;
+  for (const std::string& line : lines_of(metrics))
+    if (!holds(line, "\"kind\":\"eval\"")) without += line + "\n";
+  write_file(shop.path("pairs/metrics.jsonl"), without);
+  CHECK(holds(run_program({"diff", shop.path("bytes"), shop.path("pairs")}).out,
+              "pairs: bits per byte are unknown before an evaluation"));
+  REQUIRE(run_program({"report", shop.path("bytes"), shop.path("pairs"), "--out", shop.path("two.html")}).code == 0);
+  CHECK(holds(read_file(shop.path("two.html")), ">pairs (no value)</text>"));
+  CHECK(holds(read_file(shop.path("two.html")), ">unknown</td>"));
+  // The same tokens stay what they are.
+  REQUIRE(shop.train("same", {"model.norm=rms", "train.steps=2"}).code == 0);
+  const Finished same = run_program({"diff", shop.path("chars"), shop.path("same")});
+  CHECK(holds(same.out, fixed(last("chars", "eval").at("loss").real(), 4)));
+  CHECK_FALSE(holds(same.out, "bits per byte"));
+}
+
+TEST_CASE("cli: numbers are shown as they are typed, and kept with every digit") {
+  const Workshop shop;
+  // 3e-3 / 10, the default of schedule.min_lr, has the double 0.00030000000000000003 as its neighbour.
+  const std::string settings = "schedule.min_lr=0.00030000000000000003";
+  REQUIRE(shop.train("run", {"optimizer.lr=3e-3", settings}).code == 0);
+  REQUIRE(shop.train("other", {"optimizer.lr=2e-3", "schedule.min_lr=2e-4"}).code == 0);
+  CHECK(holds(read_file(shop.path("run/config.yaml")), "min_lr: 0.00030000000000000003"));
+  const std::string diff = run_program({"diff", shop.path("run"), shop.path("other")}).out;
+  CHECK(holds(diff, "3e-04"));
+  CHECK(holds(diff, "2e-04"));
+  CHECK_FALSE(holds(diff, "0000000003"));
+  const std::string page = read_file(shop.path("run/report.html"));
+  CHECK(holds(page, ">3e-04</td>"));
+  CHECK_FALSE(holds(page, "0000000003"));
+  // Two that differ by their last digit stay apart.
+  REQUIRE(shop.train("near", {"optimizer.lr=3e-3", "schedule.min_lr=3e-4"}).code == 0);
+  CHECK(holds(run_program({"diff", shop.path("run"), shop.path("near")}).out, "0.00030000000000000003"));
+  const std::string file = shop.write("rates.yaml", R"(base: tiny.yaml
+grid: {optimizer.lr: [0.00030000000000000003, 1e-3]}
+maps: [{title: rates, x: optimizer.lr, y: model.norm}]
+claims: [{claim: a, form: below, bound: 100}]
+)");
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s"), "--json"});
+  REQUIRE(done.code == 0);
+  CHECK(holds(done.out, "\"optimizer.lr\": 0.00030000000000000003"));
+  CHECK(holds(read_file(shop.path("s/results.jsonl")), "\"optimizer.lr\":0.00030000000000000003"));
+  CHECK(holds(done.out, "lr 3e-04: "));
+  CHECK(holds(read_file(shop.path("s/report.html")), "lr 3e-04"));
+  CHECK_FALSE(holds(read_file(shop.path("s/report.html")), "0000000003"));
+}
+
+TEST_CASE("cli: control characters in names of runs and data leave a page that XML allows") {
+  const Workshop shop;
+  const std::string odd = "\x01\x1B\xC2\x85<&>\"";
+  std::string content;
+  for (int i = 0; i < 100; ++i) content += text("line ", i, '\n');
+  const std::string source = shop.write("text\xC2\x85<&>\"", content);
+  REQUIRE(shop.train("a", {"data.source=" + source}).code == 0);
+  std::filesystem::rename(shop.path("a"), shop.path("a" + odd));
+  REQUIRE(run_program({"report", shop.path("a" + odd)}).code == 0);
+  const std::string out = shop.path("both.html");
+  const Finished done = run_program({"report", shop.path("a" + odd), trained().path("run"), "--out", out});
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  const std::string bad = "\xEF\xBF\xBD";
+  for (const std::string& page : {read_file(out), read_file(shop.path("a" + odd + "/report.html"))}) {
+    CHECK(holds(page, "a" + bad + bad + bad + "&lt;&amp;&gt;&quot;"));
+    CHECK(std::ranges::none_of(page, [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }));
+    CHECK_FALSE(holds(page, "\xC2\x85"));
+  }
 }
 
 TEST_CASE("cli: the text of a sweep has its curves, its maps and how runs without a value ended") {

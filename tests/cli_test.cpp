@@ -6,6 +6,7 @@
 #include "catch.h"
 #include "cli_runs.h"
 #include "normlab/config/loader.h"
+#include "normlab/formats/safetensors.h"
 #include "normlab/train/run_config.h"
 
 using namespace normlab;
@@ -168,7 +169,7 @@ TEST_CASE("cli: verify says ok, refuses with the key that it does not know, and 
   CHECK(ok.code == 0);
   CHECK(holds(ok.out, "layer-pre.safetensors  ok"));
   const Finished refused = run_program(joined({"verify", "--json"}, both));
-  CHECK(refused.code == 2);
+  CHECK(refused.code == 1);
   const Json document = parse_json(refused.out, "verify");
   CHECK(names_of(document) == Strings{"files"});
   const Json& first = document.at("files").elements()[0];
@@ -178,4 +179,63 @@ TEST_CASE("cli: verify says ok, refuses with the key that it does not know, and 
   const Json& second = document.at("files").elements()[1];
   CHECK(second.at("status").string() == "refused");
   CHECK(holds(second.at("reason").string(), "norm: 'dyx'"));
+}
+
+TEST_CASE("cli: verify goes on past files that are damaged, and says what is wrong with each") {
+  const Workshop shop;
+  const std::string good = NORMLAB_SOURCE_DIR "/tests/reference/layer-pre.safetensors", whole = read_file(good);
+  const std::string cut = shop.write("cut.safetensors", whole.substr(0, whole.size() / 2));
+  // The file with one tensor of another size, or with other values.
+  const auto with = [&](const std::string& name, const StoredTensor& other) {
+    const Safetensors file = Safetensors::parse(whole, good);
+    std::vector<StoredTensor> tensors = file.tensors();
+    *std::ranges::find(tensors, other.name, &StoredTensor::name) = other;
+    Metadata metadata = file.metadata();
+    metadata.erase("crc32c");
+    write_safetensors(shop.path(name), metadata, tensors);
+    return shop.path(name);
+  };
+  const std::vector<double> nothing, one{1}, two{1, 2};
+  const std::vector<std::int64_t> ids{1, 99999};
+  const std::string loss = with("loss.safetensors", stored("losses", {0}, std::span(nothing)));
+  const std::string norm = with("norm.safetensors", stored("grad_norm", {2}, std::span(two)));
+  const std::string grad = with("grad.safetensors", stored("grad.tok_embed.weight", {2}, std::span(two)));
+  const std::string after = with("after.safetensors", stored("after.final_norm.bias", {1}, std::span(one)));
+  const std::string logits = with("logits.safetensors", stored("logits", {2}, std::span(two)));
+  const std::string targets = with("targets.safetensors", stored("targets", {1, 2}, std::span(ids)));
+  const std::string input = with("input.safetensors", stored("input_ids", {1, 2}, std::span(ids)));
+  const std::string other = with("other.safetensors", stored("grad_norm", {}, std::span(one)));
+  const Strings damaged{cut, loss, norm, grad, after, logits, targets, input, shop.path("none.safetensors")};
+  const Finished all = run_program(joined(joined({"verify", "--json"}, damaged), {good, other}));
+  INFO(all.err);
+  CHECK(all.code == 1);
+  const Json document = parse_json(all.out, "verify");
+  const auto& files = document.at("files").elements();
+  REQUIRE(files.size() == damaged.size() + 2);
+  const Strings reasons{"is damaged or was cut short",
+                        "losses has 0 numbers",
+                        "grad_norm has 2 numbers and must have 1",
+                        "grad.tok_embed.weight has 2 numbers",
+                        "after.final_norm.bias has 1 numbers",
+                        "logits has 2 numbers",
+                        "targets must have the shape of input_ids",
+                        "input_ids",
+                        "there is no such file"};
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    INFO(files[i].line());
+    CHECK(files[i].at("file").string() == damaged[i]);
+    CHECK(files[i].at("status").string() == "refused");
+    CHECK(holds(files[i].at("reason").string(), reasons[i]));
+  }
+  CHECK(files[damaged.size()].at("status").string() == "ok");
+  CHECK(files.back().at("status").string() == "differs");
+  const Finished in_words = run_program({"verify", cut, good});
+  CHECK(in_words.code == 1);
+  CHECK(holds(in_words.out, "cut.safetensors        refused: "));
+  CHECK(holds(in_words.out, "1 agree, 0 differ, 1 refused"));
+  // Nothing that could be verified.
+  const Finished none = run_program({"verify", "--json", cut, norm});
+  CHECK(none.code == 2);
+  CHECK(holds(none.err, "verify: no file could be verified; the first: " + cut));
+  CHECK(parse_json(none.out, "verify").at("files").elements().size() == 2);
 }

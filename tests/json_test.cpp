@@ -53,7 +53,8 @@ TEST_CASE("json numbers stay exact") {
   CHECK(Json(std::numeric_limits<double>::quiet_NaN()).line() == "null");
   CHECK(Json(-std::numeric_limits<float>::infinity()).line() == "null");
   CHECK_THROWS_WITH(parse("9223372036854775808").integer(),
-                    "expected a whole number of 64 bits, found the number 9223372036854775808");
+                    "expected a whole number of 64 bits (-9223372036854775808 to 9223372036854775807), found the number "
+                    "9223372036854775808");
   CHECK_THROWS_WITH(parse("1.0").integer(), ContainsSubstring("whole number"));
   CHECK_THROWS_WITH(parse("1e400").real(), ContainsSubstring("a double can hold"));
   CHECK_THROWS_WITH(parse("\"1\"").real(), ContainsSubstring("found the text \"1\""));

@@ -133,7 +133,8 @@ TEST_CASE("messages: a key that does not exist, and a value of another type") {
           {{"model.n_layers=null"}, "command line: model.n_layers: wants an integer, not 'null'"},
           {{"model.n_layers=1e3"}, "command line: model.n_layers: wants an integer, not '1e3'; write 1000"},
           {{"model.n_layers=99999999999999999999"},
-           "command line: model.n_layers: 99999999999999999999 does not fit into 64 bits"},
+           "command line: model.n_layers: 99999999999999999999 does not fit into 64 bits, which go from "
+           "-9223372036854775808 to 9223372036854775807"},
           {{"optimizer.betas=[0.9]"},
            "command line: optimizer.betas: wants a list of 2, each a number, not a list of 1"},
           {{"optimizer.betas=[0.9, 1]"},

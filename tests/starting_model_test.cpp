@@ -105,6 +105,31 @@ TEST_CASE("a Hugging Face folder gives back the weights that were exported to it
   CHECK(shop.train("on", {"model.from=" + shop.path("gpt-hf")}).code == 0);
 }
 
+TEST_CASE("a Hugging Face folder whose tied head is another tensor is refused by its name") {
+  const Workshop shop;
+  REQUIRE(shop.train("run").code == 0);
+  REQUIRE(run_program({"export", shop.path("run"), "--to", "hf", shop.path("hf")}).code == 0);
+  const std::string weights = shop.path("hf/model.safetensors");
+  const Safetensors file = Safetensors::read(weights);
+  std::vector<StoredTensor> more = file.tensors();
+  StoredTensor head = file.at("transformer.wte.weight");
+  std::vector<float> values = head.values<float>();
+  head.name = "lm_head.weight";
+  more.push_back(head);
+  write_safetensors(weights, {}, more);
+  CHECK(start(shop, "hf").vocab_size() > 0);
+  values.back() += 1;
+  const auto refuses = [&](const StoredTensor& other) {
+    more.back() = other;
+    write_safetensors(weights, {}, more);
+    CHECK_THROWS_WITH(start(shop, "hf"),
+                      ContainsSubstring("lm_head.weight differs from transformer.wte.weight") &&
+                          ContainsSubstring("set tie_word_embeddings to false"));
+  };
+  refuses(stored("lm_head.weight", head.shape, std::span<const float>(values)));
+  refuses(stored("lm_head.weight", {16}, std::span<const float>(values).first(16)));
+}
+
 TEST_CASE("a Hugging Face folder that no model here expresses, or that lacks a tensor, is refused") {
   const Workshop shop;
   REQUIRE(shop.train("run").code == 0);

@@ -103,6 +103,13 @@ TEST_CASE("an axis of whole numbers has whole ticks") {
   CHECK(count(halves, ">0.5</text>") == 1);
 }
 
+TEST_CASE("text with control characters leaves XML that is well-formed") {
+  // XML 1.0, 2.2: of the characters below U+0020 only tab, line feed and carriage return; no U+FFFE, no U+FFFF.
+  CHECK(svg::escaped("a\x01\x1B\x7F\xC2\x85\xC2\x9F\xEF\xBF\xBE\xFF|") ==
+        "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|");
+  CHECK(svg::escaped("\t\r\n<&>\"\xC3\xA9\xF0\x9F\x98\x80") == "\t\r\n&lt;&amp;&gt;&quot;\xC3\xA9\xF0\x9F\x98\x80");
+}
+
 TEST_CASE("an empty cell says why") {
   svg::HeatMap map{"map", "lr", "w", "loss", {"1e-3", "10"}, {"0"}, {{1, std::nan("")}}};
   map.notes = {{"unseen", "diverged"}};

@@ -169,6 +169,9 @@ TEST_CASE("quotes, escapes and lines within quotes") {
       {R"("\a\b\e\f\r\v\ \N\L\P")", "\"\a\b\x1B\f\r\v \xC2\x85\xE2\x80\xA8\xE2\x80\xA9\""},
       {"a: 'one\n  two\n\n  three  \n   four'", "{a: \"one two\nthree four\"}"},
       {"a: \"one \\n \n  two\\\n   three\n\n\n  five\\ \n  six\"", "{a: \"one \n twothree\n\nfive  six\"}"},
+      // Escaped breaks, empty lines after them, and blanks before them: YAML 1.2.2, 7.3.1.
+      {"\"a\\\n\nb\"", "\"a\nb\""},
+      {"a: \"x \\\n\n \n  y\\\n  \\ z\"", "{a: \"x \n\ny z\"}"},
       {R"(["\q"])", "f:1:3: this escape is unknown; write \\\\ for a backslash"},
       {R"(a: "\ud83d")", "f:1:5: an escape that is no Unicode character"},
       {R"(a: "\ud83d\u0041")", "f:1:5: an escape that is no Unicode character"},
@@ -180,6 +183,14 @@ TEST_CASE("quotes, escapes and lines within quotes") {
       {"a: \"x\\", "f:1:4: the quoted text that starts here is not closed"},
   });
   CHECK(parse_yaml("\"\\0\"", "f").text == std::string(1, '\0'));
+}
+
+TEST_CASE("text is written so that readers of YAML 1.1 take it for the same") {
+  CHECK(yaml_text("a\xC2\x85"
+                  "b.txt") == "\"a\\x85b.txt\"");
+  CHECK(yaml_text("\x7F\xC2\x9F\xEF\xBF\xBE\xEF\xBF\xBF\xE2\x80\xA8\xE2\x80\xA9") ==
+        "\"\\x7F\\x9F\\uFFFE\\uFFFF\\u2028\\u2029\"");
+  CHECK(yaml_text("\xC2\xA0\xC3\xA9\xF0\x9F\x98\x80\\\"") == "\"\xC2\xA0\xC3\xA9\xF0\x9F\x98\x80\\\\\\\"\"");
 }
 
 TEST_CASE("literal blocks") {
@@ -257,11 +268,21 @@ TEST_CASE("nonsense is refused, with its place") {
       {"a: [1}", "f:1:6: ',' or ']' is expected for the '[' of line 1, not '}'"},
       {"a: [,]", "f:1:5: nothing stands before this ','"},
       {"a: {b:1}", "f:1:5: a key without ':' is not supported: 'b:1' has no value; write 'key: value', with a space"},
+      {"{foo\n :bar}",
+       "f:1:2: plain text over several lines is not supported: quote 'foo' and what follows"},
+      {"{foo\n : bar, \"a\"\n :b, c\n :}", "{foo: bar, a: b, c: ~}"},
       {"a: [-]", "f:1:5: a value is expected, not '-'"},
       {"a: ]", "f:1:4: a value is expected, not ']'"},
       {": a", "f:1:1: empty keys are not supported: no key stands before this ':'"},
       {"\"a\nb\": 1", "f:1:1: a key stands on one line"},
       {"\xC3\xBC: \x07", "f:1:4: a control character: \\x07"},
+      {"a: b\xC2\x85z", "f:1:5: the control character U+0085; quote it, or leave it out"},
+      {"\xC3\xBC: \x7F", "f:1:4: the control character U+007F; quote it, or leave it out"},
+      {"a: 1 # \xC2\x80", "f:1:8: the control character U+0080; quote it, or leave it out"},
+      {"a: |\n  x\xC2\x9F", "f:2:4: the control character U+009F; quote it, or leave it out"},
+      {"a: [\xEF\xBF\xBE]", "f:1:5: the control character U+FFFE; quote it, or leave it out"},
+      {"\xEF\xBF\xBF: 1", "f:1:1: the control character U+FFFF; quote it, or leave it out"},
+      {"a: '\x7F' # \xC2\xA0\xEF\xBF\xBD", "{a: \"\x7F\"}"},  // JSON may hold it
       {"a: \xC3", "f:1:4: the byte 0xC3 is not UTF-8"},
       {"a: \xED\xA0\x80", "f:1:4: the byte 0xED is not UTF-8"},
       {"a: \xC0\xAF", "f:1:4: the byte 0xC0 is not UTF-8"},

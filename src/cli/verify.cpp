@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/fields.h"
 #include "normlab/formats/json.h"
 
@@ -53,22 +54,37 @@ int run(const Words& words) {
   for (const std::string& file : words.files())
     width = std::max(width, std::filesystem::path(file).filename().string().size());
   int agree = 0, differ = 0, refused = 0;
+  bool by_system = false;
+  std::string first_refusal;
   Json files = Json::array();
   for (const std::string& file : words.files()) {
-    const VerifyReport report = words.has("--double") ? f64::verify_file(file) : verify_file(file);
+    VerifyReport report;
+    try {
+      report = words.has("--double") ? f64::verify_file(file) : verify_file(file);
+    } catch (const SystemError& error) {
+      report.status = VerifyReport::Status::refused;
+      report.reason = error.what();
+      by_system = true;
+    }
     agree += report.status == VerifyReport::Status::ok;
     differ += report.status == VerifyReport::Status::differs;
     refused += report.status == VerifyReport::Status::refused;
+    if (refused > 0 && first_refusal.empty()) first_refusal = report.reason;
     if (words.has("--json"))
       files.push(json_of(file, report));
-    else
-      print_result(line_of(file, width, report));
+    else if (words.files().size() > 1 || refused == 0)  // the refusal of a single file is the error's message
+      print_result(printable(line_of(file, width, report)));
   }
   if (words.has("--json"))
     print_result(Json::object({{"files", std::move(files)}}).indented() + "\n");
-  else
+  else if (words.files().size() > 1 || refused == 0)
     print_result(text(agree, " agree, ", differ, " differ, ", refused, " refused\n"));
-  return differ > 0 ? 1 : refused > 0 ? 2 : 0;
+  if (agree + differ == 0) {
+    if (refused > 1) first_refusal = text("verify: no file could be verified; the first: ", first_refusal);
+    check<SystemError>(!by_system, first_refusal);
+    throw UserError(first_refusal);
+  }
+  return differ + refused > 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -79,8 +95,9 @@ const Command verify_command{
     "FILE... [--double] [--json]",
     "Each FILE holds a small model, a batch, and what PyTorch computed from them in float64. "
     "Prints the largest error of\n"
-    "each part, relative to the tensor's largest magnitude. Exit code 1 when one differs, 2 "
-    "when one had to be refused.",
+    "each part, relative to the tensor's largest magnitude. A file that cannot be read, is damaged or has an unknown\n"
+    "key is refused, and the others are compared all the same. Exit code 1 when one differs or is refused, 2 when all\n"
+    "are refused.",
     "  normlab verify tests/reference/rms-*.safetensors tests/reference/batch-*.safetensors --double",
     kOptions,
     run};

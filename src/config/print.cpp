@@ -20,11 +20,7 @@ std::string entry(const Key& key) {
 // A file's name may hold anything but may not break the comment that it stands in.
 std::string origin_of(const Key& key, const Origins& origins) {
   const auto it = origins.find(key.path);
-  if (it == origins.end()) return "default";
-  std::string origin = it->second;
-  for (char& c : origin)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  return origin;
+  return it == origins.end() ? "default" : one_line(it->second);
 }
 
 // Type and range: "an integer, at least 1".

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "normlab/base/text.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/yaml.h"
 
 namespace normlab::config {
@@ -74,19 +75,6 @@ bool is_safe_plain(std::string_view text) {
          });
 }
 
-void append_escaped(std::string& out, char c) {
-  static constexpr std::string_view kHex = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  if (c == '\n')
-    out += "\\n";
-  else if (c == '\t')
-    out += "\\t";
-  else if (byte < 0x20 || byte == 0x7F)
-    out += text("\\x", kHex[byte / 16], kHex[byte % 16]);
-  else
-    out += c;
-}
-
 }  // namespace
 
 bool core_null(std::string_view text) {
@@ -107,6 +95,17 @@ std::optional<std::int64_t> core_int(std::string_view text) {
   return parse_int(text.substr(text.starts_with('+')));
 }
 
+bool is_integer_form(std::string_view text) {
+  const bool hex = text.starts_with("0x"), octal = text.starts_with("0o");
+  if (hex || octal)
+    return text.size() > 2 && text.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "01234567", 2) == text.npos;
+  return is_decimal(text.substr(text.starts_with('-') || text.starts_with('+')));
+}
+
+bool is_number_form(std::string_view text) {
+  return is_integer_form(text) || is_float(text.substr(text.starts_with('-') || text.starts_with('+')));
+}
+
 std::optional<double> core_float(std::string_view text) {
   if (const auto whole = prefixed_int(text)) return static_cast<double>(*whole);
   static constexpr std::array<std::string_view, 3> nan{".nan", ".NaN", ".NAN"}, inf{".inf", ".Inf", ".INF"};
@@ -123,9 +122,9 @@ std::string yaml_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    append_escaped(out, c);
+    out += c;
   }
-  return out + '"';
+  return one_line(out) + '"';
 }
 
 std::string yaml_number(double value) {
@@ -137,15 +136,32 @@ std::string yaml_number(double value) {
   return out;
 }
 
-std::string excerpt(std::string_view text) {
+bool is_printable(char32_t c) {
+  return c == '\t' || c == '\n' || (c >= 0x20 && c != 0x7F && !(c >= 0x80 && c < 0xA0) && c != 0xFFFE && c != 0xFFFF);
+}
+
+std::string one_line(std::string_view text) {
   std::string out;
-  int characters = 0;
-  for (const char c : text) {
-    const bool starts = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (starts && ++characters > 60) return out + "...";
-    append_escaped(out, c);
+  for (std::size_t at = 0, size = 1; at < text.size(); at += size) {
+    const Utf8Step step = utf8_step(text.substr(at));
+    size = static_cast<std::size_t>(step.length);
+    const char32_t c = step.code_point;
+    const std::string name = code_point_name(c);
+    if (c == '\n' || c == '\t')
+      out += c == '\n' ? "\\n" : "\\t";
+    else if (step.status != Utf8Step::valid || (is_printable(c) && c != 0x2028 && c != 0x2029))
+      out += text.substr(at, size);
+    else
+      out += c < 0x100 ? "\\x" + name.substr(name.size() - 2) : "\\u" + name.substr(2);
   }
   return out;
+}
+
+std::string excerpt(std::string_view text) {
+  std::size_t end = 0;
+  for (int characters = 0; end < text.size() && characters < 60; ++characters)
+    end += static_cast<std::size_t>(utf8_step(text.substr(end)).length);
+  return one_line(text.substr(0, end)) + (end < text.size() ? "..." : "");
 }
 
 }  // namespace normlab::config

@@ -72,11 +72,10 @@ void read_value(const Yaml& value, const Reading& reading, std::int64_t& out) {
   if (!is_plain(value)) reading.fail_type(value);
   if (!x) {
     const auto y = core_float(value.text);
-    if (!y) reading.fail_type(value);
-    const bool whole = std::abs(*y) < 9e15 && std::floor(*y) == *y;
-    if (whole) reading.fail_type(value, text("write ", static_cast<std::int64_t>(*y)));
-    if (std::abs(*y) >= 9e15) reading.fail(value, text(excerpt(value.text), " does not fit into 64 bits"));
-    reading.fail_type(value);
+    if (is_integer_form(value.text) || (y && std::abs(*y) >= 9e15))
+      reading.fail(value, text(excerpt(value.text), kBeyond64Bits));
+    const bool whole = y && std::floor(*y) == *y;
+    reading.fail_type(value, whole ? text("write ", static_cast<std::int64_t>(*y)) : "");
   }
   check_range(value, reading, static_cast<double>(*x));
   out = *x;
@@ -94,6 +93,9 @@ void read_value(const Yaml& value, const Reading& reading, int& out) {
 void read_value(const Yaml& value, const Reading& reading, double& out) {
   const auto x = core_float(value.text);
   if (value.quoted && x) reading.fail_type(value, "drop the quotes");
+  if (is_plain(value) && !x && is_number_form(value.text))
+    reading.fail(value, text(excerpt(value.text), " is out of range; numbers other than 0 are from 4.9e-324 to 1.8e308 "
+                                                  "in size"));
   if (!is_plain(value) || !x) reading.fail_type(value);
   if (!std::isfinite(*x)) reading.fail(value, text(value.text, " is not finite; it takes finite numbers"));
   check_range(value, reading, *x);

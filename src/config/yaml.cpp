@@ -220,9 +220,10 @@ class Parser : YamlScanner {
     Yaml key = flow_node(parent, depth + 1);
     check_key(key, lines);
     flow_gap(parent);
-    if (peek() != ':' && place().line > key.at.line && peek() != ',' && peek() != '}')
+    const bool at_value = peek() == ':' && (key.quoted || is_gap(peek(1)) || is_flow_mark(peek(1)));
+    if (!at_value && place().line > key.at.line && peek() != ',' && peek() != '}')
       fail(key.at, "plain text over several lines is not supported: quote '", excerpt(key.text), "' and what follows");
-    if (peek() != ':')
+    if (!at_value)
       fail(key.at, "a key without ':' is not supported: '", excerpt(key.text),
            "' has no value; write 'key: value', with a space");
     step();

@@ -11,6 +11,11 @@ Json scalar_of(const Yaml& node) {
   if (node.quoted) return node.text;
   if (const auto truth = core_bool(node.text)) return *truth;
   if (const auto whole = core_int(node.text)) return *whole;
+  if (is_integer_form(node.text)) {  // beyond 64 bits: every digit of it
+    if (node.text.starts_with("0x") || node.text.starts_with("0o")) return node.text;
+    const std::string digits = node.text.substr(node.text.find_first_of("123456789"));
+    return parse_json(node.text[0] == '-' ? "-" + digits : digits, "integer");
+  }
   const auto real = core_float(node.text);
   return real && std::isfinite(*real) ? Json(*real) : Json(node.text);
 }

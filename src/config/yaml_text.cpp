@@ -33,7 +33,13 @@ std::string YamlScanner::rest_of_line() const {
   return excerpt(std::string_view(text_).substr(at_, text_.find('\n', at_) - at_));
 }
 
+// What is in quotes may hold all that a text of JSON may (YAML 1.2.2, 5.1).
 void YamlScanner::step() {
+  if (!in_quotes_ && (peek() & 0x80 || peek() == 0x7F)) {
+    const Utf8Step next = utf8_step(std::string_view(text_).substr(at_));
+    if (next.status == Utf8Step::valid && !is_printable(next.code_point))
+      fail(place(), "the control character ", code_point_name(next.code_point), "; quote it, or leave it out");
+  }
   const char c = text_[at_++];
   if (c == '\n')
     place_ = {place_.line + 1, 1};
@@ -136,7 +142,7 @@ void YamlScanner::refuse_unsupported() const {
 }
 
 bool YamlScanner::plain_ends(bool in_flow) const {
-  const auto flow_mark = [&](char c) { return in_flow && std::string_view(",[]{}").find(c) != std::string_view::npos; };
+  const auto flow_mark = [&](char c) { return in_flow && is_flow_mark(c); };
   const char c = peek(), next = peek(1);
   return at_break() || (c == ':' && (is_gap(next) || flow_mark(next))) || flow_mark(c) || at_comment();
 }
@@ -158,8 +164,8 @@ Yaml YamlScanner::plain(bool in_flow) {
 }
 
 // A line break within quotes is a space, n + 1 of them are n line breaks (YAML 1.2.2, 6.5). `kept`: how much of the
-// text stands even if it ends in blanks, being escaped.
-void YamlScanner::fold(Yaml& node, std::size_t kept, int parent) {
+// text stands even if it ends in blanks, being escaped. `single`: what one break is, nothing after a backslash.
+void YamlScanner::fold(Yaml& node, std::size_t kept, int parent, std::string_view single) {
   while (node.text.size() > kept && is_blank(node.text.back())) node.text.pop_back();
   int breaks = 0, indent = 0;
   bool tab = false;
@@ -171,7 +177,7 @@ void YamlScanner::fold(Yaml& node, std::size_t kept, int parent) {
   }
   if (tab && indent <= parent) fail(place(), kNoTabs);
   if (at_end() || indent <= parent) fail(node.at, "the quoted text that starts here is not closed");
-  node.text += breaks == 1 ? " " : std::string(static_cast<std::size_t>(breaks - 1), '\n');
+  node.text += breaks == 1 ? std::string(single) : std::string(static_cast<std::size_t>(breaks - 1), '\n');
 }
 
 Yaml YamlScanner::quoted(int parent) {
@@ -181,16 +187,22 @@ Yaml YamlScanner::quoted(int parent) {
   node.at = place();
   const char quote = peek();
   std::size_t kept = 0;
+  in_quotes_ = true;
   step();
   for (;;) {
     if (at_end()) fail(node.at, "the quoted text that starts here is not closed");
     if (peek() == '\n') {
-      fold(node, kept, parent);
+      fold(node, kept, parent, " ");
+    } else if (quote == '"' && peek() == '\\' && peek(1) == '\n') {
+      step();
+      fold(node, node.text.size(), parent, "");
+      kept = node.text.size();
     } else if (quote == '"' && peek() == '\\') {
       step();
       escape(node);
       kept = node.text.size();
     } else if (peek() == quote && !(quote == '\'' && peek(1) == quote)) {
+      in_quotes_ = false;
       step();
       return node;
     } else {
@@ -221,8 +233,6 @@ void YamlScanner::escape(Yaml& node) {
   step();
   if (const std::size_t i = kNames.find(name); i != std::string_view::npos) {
     node.text += kBytes[i];
-  } else if (name == '\n') {
-    skip_blanks();
   } else if (name == 'N' || name == '_' || name == 'L' || name == 'P') {
     append_utf8(node.text, name == 'N' ? 0x85 : name == '_' ? 0xA0 : name == 'L' ? 0x2028 : 0x2029);
   } else if (name == 'x' || name == 'u' || name == 'U') {

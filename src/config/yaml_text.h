@@ -26,6 +26,7 @@ class YamlScanner {
   bool at_break() const { return peek() == '\n' || at_end(); }
   static bool is_blank(char c) { return c == ' ' || c == '\t'; }
   static bool is_gap(char c) { return is_blank(c) || c == '\n' || c == '\0'; }
+  static bool is_flow_mark(char c) { return std::string_view(",[]{}").find(c) != std::string_view::npos; }
   bool at_comment() const { return peek() == '#' && (at_ == 0 || is_gap(text_[at_ - 1])); }
   bool at_marker(std::string_view marker) const {
     return place_.column == 1 && text_.compare(at_, 3, marker) == 0 && is_gap(peek(3));
@@ -49,7 +50,7 @@ class YamlScanner {
  private:
   void refuse_markers() const;
   bool plain_ends(bool in_flow) const;
-  void fold(Yaml& node, std::size_t kept, int parent);
+  void fold(Yaml& node, std::size_t kept, int parent, std::string_view single);
   void escape(Yaml& node);
   unsigned hex(Place start, int digits);
   int literal_indent(Place start, int parent) const;
@@ -58,7 +59,7 @@ class YamlScanner {
   std::string source_;
   std::size_t at_ = 0;
   Place place_{1, 1};
-  bool in_document_ = false;
+  bool in_document_ = false, in_quotes_ = false;
 };
 
 }  // namespace normlab::config

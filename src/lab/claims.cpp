@@ -8,6 +8,7 @@
 #include <set>
 
 #include "normlab/base/check.h"
+#include "normlab/lab/sweep.h"
 
 namespace normlab {
 namespace {
@@ -54,8 +55,8 @@ std::vector<Group> grouped(const Claim& claim, std::span<const Measured> points)
     for (const auto& setting : settings) {
       const auto differs = [&](const Settings& other) { return other.at(setting.first) != setting.second; };
       if (!std::ranges::any_of(order, differs)) continue;
-      group.name +=
-          text(group.name.empty() ? "" : ", ", setting.first.substr(setting.first.rfind('.') + 1), " ", setting.second);
+      group.name += text(group.name.empty() ? "" : ", ", setting.first.substr(setting.first.rfind('.') + 1), " ",
+                         shown(setting.second));
     }
     out.push_back(std::move(group));
   }

@@ -31,6 +31,17 @@ struct NamedRun {
   int colour = 0;
 };
 
+// What losses set beside one another are in: nats per token, or bits per byte where the tokens of the runs differ.
+struct LossUnit {
+  bool bytes = false;
+
+  std::string label() const { return bytes ? "bits per byte" : "nats per token"; }
+  // What a loss in nats per token is multiplied by, in bits per byte that of the validation text; NaN: the run has not
+  // measured it.
+  double factor(const RunFiles& run) const;
+};
+LossUnit loss_unit(std::span<const NamedRun> runs);
+
 // The points (step, value) of a kind of line.
 svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_view field, std::string name, int colour);
 // Unigram, bigram and floor: the mean over the runs, where their texts are alike.

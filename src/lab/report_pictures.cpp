@@ -42,6 +42,26 @@ svg::Series series_of(const RunFiles& run, std::string_view kind, std::string_vi
   return series;
 }
 
+double LossUnit::factor(const RunFiles& run) const {
+  if (!bytes) return 1;
+  const std::vector<Json>& lines = run.kind("eval");
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const auto bits = number_at(*line, "bits_per_byte"), loss = number_at(*line, "loss");
+    if (bits && loss && *loss > 0) return *bits / *loss;
+  }
+  return std::nan("");
+}
+
+// Byte pairs follow from the text, the other tokenizers from their name and size.
+LossUnit loss_unit(std::span<const NamedRun> runs) {
+  const auto tokens = [](const RunFiles& run) {
+    const std::string& tokenizer = run.config.data.tokenizer;
+    const Json *size = run.record.find("vocab_size"), *data = run.record.find("data_hash");
+    return text(tokenizer, ' ', size ? size->line() : "", ' ', tokenizer == "bpe" && data ? data->line() : "");
+  };
+  return {std::ranges::any_of(runs, [&](const NamedRun& each) { return tokens(*each.run) != tokens(*runs[0].run); })};
+}
+
 std::vector<svg::Level> entropy_levels(std::span<const NamedRun> runs) {
   constexpr double kSame = 0.1;  // texts of one corpus, of several seeds
   std::vector<svg::Level> levels;
@@ -59,7 +79,9 @@ std::vector<svg::Level> entropy_levels(std::span<const NamedRun> runs) {
 // Of one run, training and validation; of several, the lines of one kind. A loss that left the scale of the entropies
 // far behind is drawn on a logarithmic axis.
 svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title, std::string_view kind) {
-  svg::Chart chart{std::move(title), {"step"}, {"nats per token"}, {}};
+  const LossUnit unit = loss_unit(runs);
+  svg::Chart chart{std::move(title), {"step"}, {unit.label()}, {}};
+  if (unit.bytes && kind == "train") chart.y.label += ", at the bytes per token of the validation text";
   double greatest = 0;
   for (const NamedRun& named : runs) {
     if (runs.size() == 1) {
@@ -67,13 +89,14 @@ svg::Picture loss_picture(std::span<const NamedRun> runs, std::string title, std
       chart.series.push_back(series_of(*named.run, "eval", "loss", "validation", 1));
     } else {
       chart.series.push_back(series_of(*named.run, kind, "loss", named.name, named.colour));
+      for (double& y : chart.series.back().y) y *= unit.factor(*named.run);
     }
   }
   for (const svg::Series& series : chart.series)
     for (const double y : series.y)
       if (std::isfinite(y)) greatest = std::max(greatest, y);
   chart.y.log = greatest > kFarLoss;
-  chart.levels = entropy_levels(runs);
+  if (!unit.bytes) chart.levels = entropy_levels(runs);
   return svg::chart(chart);
 }
 

@@ -28,16 +28,21 @@ std::vector<NamedRun> named(std::span<const RunFiles> runs) {
   return out;
 }
 
-std::string figure(std::optional<double> value, int digits = 4) { return value ? fixed(*value, digits) : ""; }
-
 std::string summary_table(std::span<const NamedRun> runs) {
-  std::vector<Row> rows{{"run", "outcome", "step", "validation loss", "unigram", "bigram", "floor", "parameters"}};
+  const LossUnit unit = loss_unit(runs);
+  const std::string in = unit.bytes ? ", bits per byte" : "";
+  std::vector<Row> rows{{"run", "outcome", "step", "validation loss" + in, "unigram" + in, "bigram" + in, "floor" + in,
+                         "parameters"}};
   for (const NamedRun& each : runs) {
     const RunFiles& run = *each.run;
     const std::vector<Json>& train = run.kind("train");
+    const auto loss = [&](std::optional<double> nats) {
+      const double value = nats ? *nats * unit.factor(run) : 0;
+      return !nats ? "" : std::isfinite(value) ? fixed(value, 4) : "unknown";
+    };
     rows.push_back({each.name.empty() ? run.directory : each.name, run.outcome(),
-                    train.empty() ? "0" : number(train.back().at("step").integer()), figure(field_of(run, "val_loss")),
-                    figure(run.entropy("unigram")), figure(run.entropy("bigram")), figure(run.entropy("floor")),
+                    train.empty() ? "0" : number(train.back().at("step").integer()), loss(field_of(run, "val_loss")),
+                    loss(run.entropy("unigram")), loss(run.entropy("bigram")), loss(run.entropy("floor")),
                     number(run.record.at("parameters").integer())});
   }
   return html_table(rows);
@@ -56,9 +61,9 @@ std::string configuration_table(std::span<const NamedRun> runs) {
     const bool differs =
         std::ranges::any_of(row.begin() + 1, row.end(), [&](const std::string& v) { return v != row[1]; });
     if (differs)
-      different.push_back(row);
+      different.push_back(shown(row));
     else
-      equal.push_back({key.path, row[1]});
+      equal.push_back({key.path, shown(row[1])});
   }
   std::string out;
   if (different.size() > 1) out += html_section("What differs", html_table(different));
@@ -73,7 +78,8 @@ svg::Picture curve(std::span<const NamedRun> runs, const char* title, const char
 }
 
 std::vector<svg::Picture> by_position(std::span<const NamedRun> runs) {
-  svg::Chart chart{"Validation loss by position", {"position in the window"}, {"nats per token"}, {}};
+  const LossUnit unit = loss_unit(runs);
+  svg::Chart chart{"Validation loss by position", {"position in the window"}, {unit.label()}, {}};
   for (const NamedRun& each : runs) {
     const std::vector<Json>& lines = each.run->kind("eval");
     const Json* losses = lines.empty() ? nullptr : lines.back().find("loss_by_position");
@@ -81,12 +87,12 @@ std::vector<svg::Picture> by_position(std::span<const NamedRun> runs) {
     svg::Series series{each.name, {}, {}, each.colour};
     for (const Json& loss : losses->elements()) {
       series.x.push_back(static_cast<double>(series.x.size() + 1));
-      series.y.push_back(loss.is_number() ? loss.real() : std::nan(""));
+      series.y.push_back(loss.is_number() ? loss.real() * unit.factor(*each.run) : std::nan(""));
     }
     chart.series.push_back(std::move(series));
   }
   if (chart.series.empty()) return {};
-  chart.levels = entropy_levels(runs);
+  if (!unit.bytes) chart.levels = entropy_levels(runs);
   return {svg::chart(chart)};
 }
 

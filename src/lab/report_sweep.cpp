@@ -107,7 +107,7 @@ std::string recipe_table(const Sweep& sweep) {
   std::vector<Row> rows{{"key", "value"}};
   RunConfig config = sweep.points[0].config;
   for (const config::Key& key : config::keys_of(config))
-    if (!key.is_section() && !varied.contains(key.path)) rows.push_back({key.path, key.value()});
+    if (!key.is_section() && !varied.contains(key.path)) rows.push_back({key.path, shown(key.value())});
   return html_table(rows);
 }
 

@@ -21,11 +21,11 @@ struct Line {
 
 char mark_of(std::size_t nth) { return kMarks[nth % kMarks.size()]; }
 
-Line line_of(const RunFiles& run, std::string_view kind, std::string_view field, char mark) {
+Line line_of(const RunFiles& run, std::string_view kind, std::string_view field, char mark, double factor = 1) {
   Line line{mark, {}};
   for (const Json& each : run.kind(kind))
     if (const Json* value = at_path(each, field); value != nullptr && value->is_number())
-      line.points.emplace_back(each.at("step").real(), value->real());
+      line.points.emplace_back(each.at("step").real(), value->real() * factor);
   return line;
 }
 
@@ -159,20 +159,26 @@ std::string run_text(const RunFiles& run, int columns) {
 std::string diff_text(const RunFiles& left, const RunFiles& right, int columns) {
   std::vector<Row> rows{{"key", left.directory, right.directory}};
   for (const config::Difference& difference : config::differences(left.config, right.config))
-    if (difference.path != "run.dir") rows.push_back({difference.path, difference.left, difference.right});
-  const auto figure = [](const RunFiles& run) {
+    if (difference.path != "run.dir") rows.push_back(shown(Row{difference.path, difference.left, difference.right}));
+  const NamedRun both[] = {{&left, left.directory}, {&right, right.directory}};
+  const LossUnit unit = loss_unit(both);
+  const std::string in = unit.bytes ? ", bits per byte" : "";
+  const auto figure = [&](const RunFiles& run) {
     const auto loss = field_of(run, "val_loss");
-    return loss ? fixed(*loss, 4) : "";
+    return loss ? fixed(*loss * unit.factor(run), 4) : "";
   };
   std::string out = rows.size() > 1 ? "" : "their configurations are the same\n";
   rows.push_back({"outcome", left.outcome(), right.outcome()});
-  rows.push_back({"validation loss", figure(left), figure(right)});
-  out += aligned(rows) + "\n" + first_difference(left, right) + "\n";
+  rows.push_back({"validation loss" + in, figure(left), figure(right)});
+  out += aligned(rows) + "\n" + first_difference(left, right) + (unit.bytes ? " (losses in nats per token)\n" : "\n");
+  for (const NamedRun& each : both)
+    if (std::isnan(unit.factor(*each.run))) out += text(each.name, ": bits per byte are unknown before an evaluation\n");
   const auto curves = [&](const char* kind, const char* name) {
-    const std::vector<Line> lines{line_of(left, kind, "loss", mark_of(0)), line_of(right, kind, "loss", mark_of(1))};
+    const std::vector<Line> lines{line_of(left, kind, "loss", mark_of(0), unit.factor(left)),
+                                  line_of(right, kind, "loss", mark_of(1), unit.factor(right))};
     const std::string chart = loss_chart(lines, columns);
     if (chart.empty()) return std::string();
-    return text("\n", name, " loss: ", mark_of(0), ' ', left.directory, ", ", mark_of(1), ' ', right.directory, ", ",
+    return text("\n", name, " loss", in, ": ", mark_of(0), ' ', left.directory, ", ", mark_of(1), ' ', right.directory, ", ",
                 kBoth, " both\n", chart);
   };
   return out + curves("train", "training") + curves("eval", "validation");
@@ -184,15 +190,17 @@ namespace {
 std::string arms_text(const Arms& arms, int columns) {
   std::vector<Line> lines;
   std::string names;
+  const LossUnit unit = loss_unit(arms.all);
   for (const NamedRun& named : arms.all) {
     const auto same = [&](const NamedRun& other) { return other.name == named.name; };
     const auto nth = static_cast<std::size_t>(std::ranges::find_if(arms.first, same) - arms.first.begin());
-    lines.push_back(line_of(*named.run, "eval", "loss", mark_of(nth)));
+    lines.push_back(line_of(*named.run, "eval", "loss", mark_of(nth), unit.factor(*named.run)));
   }
   for (std::size_t nth = 0; nth < arms.first.size(); ++nth)
     names += text("  ", mark_of(nth), ' ', arms.first[nth].name, '\n');
   const std::string chart = arms.have_curves() ? loss_chart(lines, columns) : "";
-  return chart.empty() ? "" : text("\nvalidation loss (", kBoth, ": several)\n", names, chart);
+  return chart.empty() ? "" : text("\nvalidation loss", unit.bytes ? ", bits per byte" : "", " (", kBoth,
+                                    ": several)\n", names, chart);
 }
 
 std::string view_text(const MapView& view, const SweepResult& result) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "normlab/base/text.h"
+#include "normlab/base/utf8.h"
 #include "svg_scale.h"
 
 namespace normlab::svg {
@@ -168,8 +169,16 @@ std::string file(std::span<const Picture> pictures, std::size_t columns) {
 
 std::string escaped(std::string_view content) {
   std::string out;
-  for (const char c : content) {
-    if (c == '&')
+  while (!content.empty()) {
+    const Utf8Step step = utf8_step(content);
+    const std::string_view bytes = content.substr(0, static_cast<std::size_t>(step.length));
+    const char32_t c = step.code_point;
+    content.remove_prefix(bytes.size());
+    // What XML 1.0 (2.2) does not allow even as an entity, and what browsers take for another character.
+    const bool is_control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7F && c < 0xA0);
+    if (step.status != Utf8Step::valid || is_control || c == 0xFFFE || c == 0xFFFF)
+      out += kReplacement;
+    else if (c == '&')
       out += "&amp;";
     else if (c == '<')
       out += "&lt;";
@@ -178,7 +187,7 @@ std::string escaped(std::string_view content) {
     else if (c == '"')
       out += "&quot;";
     else
-      out += c;
+      out += bytes;
   }
   return out;
 }

@@ -236,11 +236,14 @@ struct PointMaker {
 };
 
 void refuse_varied(std::span<const std::string> overrides, const std::vector<Grid>& grids, const std::string& path) {
-  for (const std::string& given : overrides)
+  for (const std::string& given : overrides) {
+    const std::string key = given.substr(0, given.find('='));
     for (const Grid& grid : grids)
       for (const Axis& axis : grid)
-        check<ConfigError>(given.substr(0, given.find('=')) != axis.key, given, ": ", path, " varies ", axis.key,
-                           "; change its grid instead");
+        check<ConfigError>(key != axis.key, given, ": ", path, " varies ", axis.key, "; change its grid instead");
+    check<ConfigError>(key != "seed", given, ": each point of ", path, " is run with each of its seeds; change its "
+                       "seeds: [...], or say how many with --seeds N");
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A sweep in words and tables: names of points, its record, the document, the table.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "normlab/base/files.h"
 #include "normlab/lab/sweep.h"
@@ -57,7 +58,14 @@ std::vector<Setting> settings_in(const SweepResult& result, const std::vector<st
 
 std::string shown(const std::string& value) {
   const auto real = parse_double(value);
-  return real ? significant(*real, 6) : value;
+  const auto rounded = real && !parse_int(value) ? parse_double(significant(*real, 12)) : std::nullopt;
+  return rounded ? number(*rounded) : value;
+}
+
+std::vector<std::string> shown(const std::vector<std::string>& values) {
+  std::vector<std::string> out;
+  for (const std::string& value : values) out.push_back(shown(value));
+  return std::set(out.begin(), out.end()).size() == std::set(values.begin(), values.end()).size() ? out : values;
 }
 
 std::string point_name(const Sweep& sweep, const Point& point) {

@@ -49,6 +49,8 @@ Case case_of(const Safetensors& file) {
   Case c;
   c.training = mode.text == "train";
   c.vocab = whole(take(model, "vocab_size", source), source);
+  check<ConfigError>(c.vocab >= 1 && c.vocab <= 10000000, source, ": vocab_size is ", c.vocab,
+                     "; from 1 to 10000000 are possible");
   c.steps = whole(take(optimizer, "steps", source), source);
   config::load(c.model, model, source);
   config::load(c.optimizer, optimizer, source);
@@ -80,10 +82,18 @@ double error_of(In ours, const std::vector<double>& theirs) {
 }
 double error_of(double ours, double theirs) { return std::fabs(ours - theirs) / std::fabs(theirs); }
 
+// The numbers of a tensor whose size the configuration tells.
+std::vector<double> numbers(const Safetensors& file, const std::string& name, std::size_t count) {
+  std::vector<double> values = file.at(name).values<double>();
+  check<DataError>(values.size() == count, file.path(), ": ", name, " has ", values.size(), " numbers and must have ",
+                   count, "; the file is damaged: take it from its source again");
+  return values;
+}
+
 class Comparison {
  public:
   Comparison(const Safetensors& file, VerifyReport& report) : file_(file), report_(report) {
-    grad_norm_ = file.at("grad_norm").values<double>().at(0);
+    grad_norm_ = numbers(file, "grad_norm", 1)[0];
   }
 
   void add(double VerifyReport::*part, const std::string& name, double error) {
@@ -94,8 +104,8 @@ class Comparison {
 
   void gradient(const Named& parameter) {
     const std::string name = "grad." + parameter.name;
-    const std::vector<double> theirs = file_.at(name).values<double>();
-    std::vector<Real> ours(theirs.size(), Real(0));
+    std::vector<Real> ours(parameter.tensor.values().size(), Real(0));
+    const std::vector<double> theirs = numbers(file_, name, ours.size());
     std::ranges::copy(parameter.tensor.grad(), ours.begin());
     add(&VerifyReport::grad, name,
         error_of(ours, theirs, largest(theirs), [&](std::size_t i) { return is_rounding(theirs[i]); }));
@@ -104,19 +114,20 @@ class Comparison {
   }
 
   void updated_parameter(const Named& parameter) {
-    const std::vector<double> gradient = file_.at("grad." + parameter.name).values<double>();
+    const In ours = parameter.tensor.values();
+    const std::vector<double> gradient = numbers(file_, "grad." + parameter.name, ours.size());
     const std::string name = "after." + parameter.name;
-    const std::vector<double> theirs = file_.at(name).values<double>();
-    add(&VerifyReport::after, name, error_of(parameter.tensor.values(), theirs, largest(theirs), [&](std::size_t i) {
-      return is_rounding(gradient[i]);
-    }));
+    const std::vector<double> theirs = numbers(file_, name, ours.size());
+    add(&VerifyReport::after, name,
+        error_of(ours, theirs, largest(theirs), [&](std::size_t i) { return is_rounding(gradient[i]); }));
   }
 
   // A running mean follows biases whose gradient is rounding, so in float it says nothing.
   void updated_buffer(const Named& buffer) {
     if (sizeof(Real) != sizeof(double) && buffer.name.ends_with(".running_mean")) return;
     const std::string name = "after." + buffer.name;
-    add(&VerifyReport::after, name, error_of(buffer.tensor.values(), file_.at(name).values<double>()));
+    const In ours = buffer.tensor.values();
+    add(&VerifyReport::after, name, error_of(ours, numbers(file_, name, ours.size())));
   }
 
  private:
@@ -134,16 +145,28 @@ struct Rows {
   std::int64_t count = 0;
 };
 
-Rows rows_of(const Safetensors& file) {
+Rows rows_of(const Safetensors& file, Index vocab) {
   const StoredTensor& ids = file.at("input_ids");
   check<DataError>(ids.shape.size() == 2, file.path(), ": input_ids must have two axes");
   Rows rows{{ids.shape[0], ids.shape[1]}, {}, {}, {}, 0};
-  for (const std::int64_t id : ids.values<std::int64_t>()) rows.tokens.push_back(static_cast<std::int32_t>(id));
-  for (const std::int64_t id : file.at("targets").values<std::int64_t>()) {
-    rows.targets.push_back(static_cast<std::int32_t>(id));
+  const std::vector<std::int64_t> tokens = ids.values<std::int64_t>(),
+                                  targets = file.at("targets").values<std::int64_t>();
+  check<DataError>(targets.size() == tokens.size(), file.path(), ": targets must have the shape of input_ids");
+  const auto check_id = [&](const char* name, std::int64_t id) {
+    check<DataError>(id >= 0 && id < vocab, file.path(), ": ", name, " holds ", id, "; ids from 0 to ", vocab - 1,
+                     " are possible");
+  };
+  for (const std::int64_t id : tokens) {
+    check_id("input_ids", id);
+    rows.tokens.push_back(static_cast<std::int32_t>(id));
+  }
+  for (const std::int64_t id : targets) {
     rows.real.push_back(id != kernels::kIgnore);
+    if (rows.real.back()) check_id("targets", id);
+    rows.targets.push_back(static_cast<std::int32_t>(id));
     rows.count += rows.real.back();
   }
+  check<DataError>(rows.count > 0, file.path(), ": targets has no id to predict");
   return rows;
 }
 
@@ -152,9 +175,11 @@ void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
   load_tensors(model.store().parameters(), file, "param.");
   load_tensors(model.store().buffers(), file, "param.");
   Optimizer optimizer(c.optimizer, model.store());
-  const Rows rows = rows_of(file);
+  const Rows rows = rows_of(file, c.vocab);
+  check<DataError>(rows.batch_time[1] <= c.model.context_length, file.path(), ": input_ids has rows of ",
+                   rows.batch_time[1], " ids, more than context_length, ", c.model.context_length);
   Comparison comparison(file, report);
-  const std::vector<double> losses = file.at("losses").values<double>();
+  const std::vector<double> losses = numbers(file, "losses", static_cast<std::size_t>(c.steps));
   for (std::int64_t step = 1; step <= c.steps; ++step) {
     model.store().clear_gradients();
     Pass pass;
@@ -166,16 +191,16 @@ void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
     const double grad_norm = gradient_norm(model.store());
     if (step == 1) {
       const std::size_t vocab = static_cast<std::size_t>(c.vocab);
-      const std::vector<double> theirs = file.at("logits").values<double>();
+      const std::vector<double> theirs = numbers(file, "logits", logits.values().size());
       comparison.add(
           &VerifyReport::logits, "logits",
           error_of(logits.values(), theirs, largest(theirs), [&](std::size_t i) { return !rows.real[i / vocab]; }));
       for (const Named& parameter : model.store().parameters()) comparison.gradient(parameter);
       comparison.add(&VerifyReport::grad_norm, "grad_norm",
-                     error_of(grad_norm, file.at("grad_norm").values<double>().at(0)));
+                     error_of(grad_norm, numbers(file, "grad_norm", 1)[0]));
     }
     comparison.add(&VerifyReport::loss, text("the loss before step ", step),
-                   error_of(static_cast<double>(loss.item()), losses.at(static_cast<std::size_t>(step - 1))));
+                   error_of(static_cast<double>(loss.item()), losses[static_cast<std::size_t>(step - 1)]));
     optimizer.step(step, c.optimizer.lr, clip_coefficient(c.optimizer.grad_clip, grad_norm));
   }
   for (const Named& parameter : model.store().parameters()) comparison.updated_parameter(parameter);
@@ -186,8 +211,8 @@ void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
 
 VerifyReport verify_file(const std::string& path) {
   VerifyReport report;
-  const Safetensors file = Safetensors::read(path);
   try {
+    const Safetensors file = Safetensors::read(path);
     compare(file, case_of(file), report);
   } catch (const UserError& error) {
     report.status = VerifyReport::Status::refused;

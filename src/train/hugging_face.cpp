@@ -192,6 +192,14 @@ bool is_known_extra(std::string_view name, const ModelConfig& config) {
          (config.tie_embeddings && name == "lm_head.weight");
 }
 
+void check_tied(const std::string& path, const StoredTensor& head, const StoredTensor& embedding) {
+  const bool same_bytes = head.dtype == embedding.dtype && head.bytes == embedding.bytes;
+  check<DataError>(head.shape == embedding.shape && (same_bytes || head.values<double>() == embedding.values<double>()),
+                   path, ": ", head.name, " differs from ", embedding.name,
+                   ", but by config.json (tie_word_embeddings) they are one; set tie_word_embeddings to false there to "
+                   "keep both, or take ", head.name, " out of the file");
+}
+
 // The tensor of each counterpart, in their order, before any model is built: the file decides how large it may be.
 std::vector<const StoredTensor*> matched(const Safetensors& file, const std::vector<Counterpart>& all,
                                          const ModelConfig& config) {
@@ -213,9 +221,11 @@ std::vector<const StoredTensor*> matched(const Safetensors& file, const std::vec
     found.push_back(&tensor);
     by_name.erase(entry);
   }
-  for (const auto& [name, tensor] : by_name)
+  for (const auto& [name, tensor] : by_name) {
     check<DataError>(is_known_extra(name, config), file.path(), ": ", tensor->name,
                      " has no place in a model here, which would be another one without it; the folder cannot be used");
+    if (name == "lm_head.weight") check_tied(file.path(), *tensor, *found[0]);
+  }
   return found;
 }
 

@@ -58,15 +58,25 @@ std::optional<bool> core_bool(std::string_view text);
 std::optional<std::int64_t> core_int(std::string_view text);  // nothing beyond 64 bits, too
 std::optional<double> core_float(std::string_view text);      // integers too; nothing beyond the range of a double
 
+inline constexpr std::string_view kBeyond64Bits =
+    " does not fit into 64 bits, which go from -9223372036854775808 to 9223372036854775807";
+bool is_integer_form(std::string_view text);  // also where it is beyond 64 bits
+bool is_number_form(std::string_view text);   // likewise beyond a double
+
+// What YAML allows outside of quotes (YAML 1.2.2, 5.1), but for U+0085, which YAML 1.1 takes for a line's end.
+bool is_printable(char32_t code_point);
+
 // The tree as JSON, plain scalars as what the core schema makes of them. JSON has no numbers that are not finite, so
-// these are texts, as written.
+// these are texts, as written; so are hexadecimal and octal integers beyond 64 bits.
 Json json_of(const Yaml& node);
 
 // The text as a YAML scalar that every reader, also one of YAML 1.1, takes for this text: quoted where needed.
 std::string yaml_text(std::string_view text);
 // The shortest digits that read back as the same double, in a form that is a number in YAML 1.1 too: 1.0e-05.
 std::string yaml_number(double value);
-// For messages: one line, cut after 60 characters, control characters escaped.
+// One line: what is not printable, and what YAML 1.1 takes for a line's end, as \n, \x85 or \u2028.
+std::string one_line(std::string_view text);
+// For messages: one line, cut after 60 characters.
 std::string excerpt(std::string_view text);
 
 }  // namespace normlab::config

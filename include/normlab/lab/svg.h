@@ -65,7 +65,7 @@ std::string element(const Picture& picture);
 // A whole SVG file: the pictures row by row, so many in a row.
 std::string file(std::span<const Picture> pictures, std::size_t columns);
 
-// The text with & < > " written as entities, for HTML and SVG.
+// The text with & < > " written as entities, for HTML and SVG; control characters are U+FFFD.
 std::string escaped(std::string_view text);
 
 }  // namespace normlab::svg

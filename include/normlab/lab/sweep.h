@@ -52,8 +52,10 @@ std::string point_directory(const std::string& directory, const Point& point);
 // "placement post, warmup_steps 0": the keys that tell the points of this sweep apart, without the seed.
 std::string point_name(const Sweep& sweep, const Point& point);
 
-// A value of YAML as a person writes it: 1.0e-03 is 0.001.
+// A value of YAML as a person writes it: 1.0e-03 is 0.001, and 0.00030000000000000003 is 3e-04.
 std::string shown(const std::string& value);
+// The same of several, as they are where two that differ would look the same.
+std::vector<std::string> shown(const std::vector<std::string>& values);
 // The keys that its grid varies, with numbers as numbers.
 Json varied_settings(const Point& point);
 // {"name", "runs": [...], "claims": [...]}, as interface.md has it.

@@ -11,7 +11,7 @@ namespace normlab {
 struct VerifyReport {
   enum class Status { ok, differs, refused };
   Status status = Status::ok;
-  std::string reason;  // of a refusal: the key that is not known; of a difference: the tensor
+  std::string reason;  // of a refusal: what is wrong with the file; of a difference: the tensor
   // The largest error of each part: entries relative to their tensor's largest magnitude. Entries of gradients below
   // 1e-6 of the gradient norm are zero but for rounding: they are relative to that norm, and not compared after
   // updates.
