@@ -58,7 +58,8 @@ bool Json::boolean() const {
 std::int64_t Json::integer() const {
   const auto value = is_number() ? parse_int(std::get<Number>(value_).text) : std::nullopt;
   check<DataError>(value.has_value(),
-                   "expected a whole number of 64 bits (-9223372036854775808 to 9223372036854775807), found ", described());
+                   "expected a whole number of 64 bits (-9223372036854775808 to 9223372036854775807), found ",
+                   described());
   return *value;
 }
 

@@ -159,27 +159,29 @@ std::string run_text(const RunFiles& run, int columns) {
 std::string diff_text(const RunFiles& left, const RunFiles& right, int columns) {
   std::vector<Row> rows{{"key", left.directory, right.directory}};
   for (const config::Difference& difference : config::differences(left.config, right.config))
-    if (difference.path != "run.dir") rows.push_back(shown(Row{difference.path, difference.left, difference.right}));
+    if (difference.path != "run.dir")
+      rows.push_back(shown(Row{difference.path, difference.left, difference.right}));
   const NamedRun both[] = {{&left, left.directory}, {&right, right.directory}};
   const LossUnit unit = loss_unit(both);
   const std::string in = unit.bytes ? ", bits per byte" : "";
   const auto figure = [&](const RunFiles& run) {
     const auto loss = field_of(run, "val_loss");
-    return loss ? fixed(*loss * unit.factor(run), 4) : "";
+    return !loss ? "" : std::isnan(unit.factor(run)) ? "unknown" : fixed(*loss * unit.factor(run), 4);
   };
   std::string out = rows.size() > 1 ? "" : "their configurations are the same\n";
   rows.push_back({"outcome", left.outcome(), right.outcome()});
   rows.push_back({"validation loss" + in, figure(left), figure(right)});
   out += aligned(rows) + "\n" + first_difference(left, right) + (unit.bytes ? " (losses in nats per token)\n" : "\n");
   for (const NamedRun& each : both)
-    if (std::isnan(unit.factor(*each.run))) out += text(each.name, ": bits per byte are unknown before an evaluation\n");
+    if (std::isnan(unit.factor(*each.run)))
+      out += text(each.name, ": bits per byte are unknown before an evaluation\n");
   const auto curves = [&](const char* kind, const char* name) {
     const std::vector<Line> lines{line_of(left, kind, "loss", mark_of(0), unit.factor(left)),
                                   line_of(right, kind, "loss", mark_of(1), unit.factor(right))};
     const std::string chart = loss_chart(lines, columns);
     if (chart.empty()) return std::string();
-    return text("\n", name, " loss", in, ": ", mark_of(0), ' ', left.directory, ", ", mark_of(1), ' ', right.directory, ", ",
-                kBoth, " both\n", chart);
+    return text("\n", name, " loss", in, ": ", mark_of(0), ' ', left.directory, ", ", mark_of(1), ' ', right.directory,
+                ", ", kBoth, " both\n", chart);
   };
   return out + curves("train", "training") + curves("eval", "validation");
 }
