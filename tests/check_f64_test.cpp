@@ -127,7 +127,7 @@ TEST_CASE("the whole family: gradients are right, and what leaks is what looks a
   }
 }
 
-TEST_CASE("gradients: every norm in every placement is right, and a ten thousandth too much is wrong") {
+TEST_CASE("gradients: every norm in every placement is right, and a ten thousandth too much is wrong", "[slow]") {
   const auto look = [](const CheckInput& input) {
     ModelAt model = input.model;
     model.config.resolve();

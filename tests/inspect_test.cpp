@@ -144,7 +144,7 @@ TEST_CASE("costs by hand") {
 }
 
 // Xiong et al. 2020, theorem 1, with bounds that an independent implementation gave on another text.
-TEST_CASE("the last layer's gradient falls with depth as 1 / sqrt(L) for Pre-LN, and does not for Post-LN") {
+TEST_CASE("the last layer's gradient falls with depth as 1 / sqrt(L) for Pre-LN, and does not for Post-LN", "[slow]") {
   const Dataset data = Dataset::load({}, 32, 1337);
   const Batch batch = data.train_batch(1, 0, 16);
   const auto fit = [&](Placement placement, double embed_std, const std::vector<Index>& depths) {

@@ -161,7 +161,7 @@ TEST_CASE("json that RFC 8259 has not is refused") {
   }
 }
 
-TEST_CASE("json at the limits") {
+TEST_CASE("json at the limits", "[slow]") {
   const auto nested = [](int depth) {
     const auto n = static_cast<std::size_t>(depth);
     return std::string(n, '[') + std::string(n, ']');

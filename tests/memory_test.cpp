@@ -71,7 +71,7 @@ std::string random_words(int count) {
 
 }  // namespace
 
-TEST_CASE("after five steps, twenty more meet fewer than 100 page faults") {
+TEST_CASE("after five steps, twenty more meet fewer than 100 page faults", "[slow]") {
   if (kChecked) return;
   ModelConfig config;
   config.resolve();
@@ -132,7 +132,7 @@ std::vector<std::string> training(const TemporaryDirectory& directory, const std
 
 }  // namespace
 
-TEST_CASE("the memory told before a run is within a fifth of its peak") {
+TEST_CASE("the memory told before a run is within a fifth of its peak", "[slow]") {
   if (kChecked) return;
   const TemporaryDirectory directory;
   write_file(directory.path("words.txt"), random_words(400000));

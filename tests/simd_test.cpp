@@ -47,7 +47,7 @@ Real first(Lanes v) { return v[0]; }
 
 }  // namespace
 
-TEST_CASE("exp of a vector is right to 1.5e-7 relative wherever the result is a normal float") {
+TEST_CASE("exp of a vector is right to 1.5e-7 relative wherever the result is a normal float", "[slow]") {
   const Worst worst = worst_error(
       -87.3365f, 88.7228f, 97, [](Lanes x) { return exp(x); }, [](double x) { return std::exp(x); }, relative);
   INFO("worst " << worst.error << " at " << worst.at);
@@ -61,7 +61,7 @@ TEST_CASE("exp of a vector is right to 1.5e-7 relative wherever the result is a 
   CHECK(std::isnan(first(exp(broadcast(std::numeric_limits<float>::quiet_NaN())))));
 }
 
-TEST_CASE("exp2 and log of a vector are right to 1.1e-7 and 1e-7 relative wherever they are normal floats") {
+TEST_CASE("exp2 and log of a vector are right to 1.1e-7 and 1e-7 relative wherever they are normal floats", "[slow]") {
   const Worst power = worst_error(
       -126.0f, 127.0f, 97, [](Lanes x) { return exp2(x); }, [](double x) { return std::exp2(x); }, relative);
   INFO("exp2: worst " << power.error << " at " << power.at);
@@ -81,7 +81,7 @@ TEST_CASE("exp2 and log of a vector are right to 1.1e-7 and 1e-7 relative wherev
   CHECK(std::isnan(first(log(broadcast(nan)))));
 }
 
-TEST_CASE("tanh and erf of a vector are right to 3e-7 relative over all floats") {
+TEST_CASE("tanh and erf of a vector are right to 3e-7 relative over all floats", "[slow]") {
   const float large = std::numeric_limits<float>::max(), nan = std::numeric_limits<float>::quiet_NaN();
   const float tiny = 1e-37f;  // below it 2x or x / sqrt(pi) may lose digits as a subnormal number
   for (const float sign : {-1.0f, 1.0f}) {
@@ -103,7 +103,7 @@ TEST_CASE("tanh and erf of a vector are right to 3e-7 relative over all floats")
   CHECK(std::isnan(first(erf(broadcast(nan)))));
 }
 
-TEST_CASE("activations and their derivatives keep float's precision relative to the size of z") {
+TEST_CASE("activations and their derivatives keep float's precision relative to the size of z", "[slow]") {
   const auto phi = [](double z) { return std::exp(-z * z / 2) / std::sqrt(2 * M_PI); };
   const auto cdf = [](double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); };
   const auto tanh_of = [](double z) { return std::tanh(std::sqrt(2 / M_PI) * (z + 0.044715 * z * z * z)); };
