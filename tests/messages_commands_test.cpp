@@ -168,8 +168,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
           {{"data", "tales"},
            "data: a corpus and a file are expected; usage: normlab data NAME FILE [seed=N] [data.size=N] "
            "[data.order=N] | --parse FILE"},
-          {{"data", "tails", "@/x.txt"},
-           "'tails' is not one of the built-in corpora tales markov copy brackets; did you mean 'tales'?"},
+          {{"data", "talse", "@/x.txt"},
+           "'talse' is not one of the built-in corpora tales markov copy brackets; did you mean 'tales'?"},
           {{"data", "tales", "@/none/x.txt"},
            "cannot write @/none/x.txt: its directory does not exist; create it or choose another path"},
           {{"data", "tales", "@/tiny.yaml"},
