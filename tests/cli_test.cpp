@@ -67,7 +67,7 @@ TEST_CASE("cli: help and version are results") {
   CHECK(general.code == 0);
   CHECK(general.err.empty());
   for (const char* command : {"train", "eval", "sample", "inspect", "check", "sweep", "reproduce", "report", "diff",
-                              "verify", "export", "data"}) {
+                              "verify", "export", "data", "bench"}) {
     CAPTURE(command);
     CHECK(holds(general.out, std::string("\n  ") + command));
     const Finished help = run_program({command, "--help"});
@@ -75,7 +75,10 @@ TEST_CASE("cli: help and version are results") {
     CHECK(help.err.empty());
     CHECK(help.out.starts_with(std::string("usage: normlab ") + command));
     CHECK(holds(help.out, std::string("example:\n  normlab ") + command));
+    CHECK(run_program({"help", command}).out == help.out);
   }
+  CHECK(run_program({"help"}).out == general.out);
+  CHECK(run_program({"help", "help"}).out == general.out);
   const Finished version = run_program({"--version"});
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("normlab 0."));
@@ -112,6 +115,19 @@ TEST_CASE("cli: --print-config tells each value's origin and is a configuration 
     return out;
   };
   CHECK(values(again.out) == values(printed.out));
+}
+
+TEST_CASE("cli: --section.key=value is a setting, and behind -- no word is an option") {
+  const Workshop shop;
+  shop.write("--odd.yaml", kTinyConfig);
+  const Surroundings there{.directory = shop.path("")};
+  const Finished printed =
+      run_program({"train", "--train.steps=7", "--print-config", "--", "--odd.yaml", "optimizer.lr=1"}, there);
+  INFO(printed.err);
+  CHECK(printed.code == 0);
+  CHECK(holds(printed.out, "\n  steps: 7 "));
+  CHECK(holds(printed.out, "\n  lr: 1 "));
+  CHECK(run_program({"train", "--help", "--"}).code == 0);
 }
 
 TEST_CASE("cli: --help-config lists every key") {

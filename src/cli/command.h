@@ -27,7 +27,10 @@ struct Command {
   int (*run)(const class Words&);  // gives the exit code
 };
 
-// The words behind a command's name. Words with '=' are overrides of configuration keys, in their order.
+bool takes_settings(const Command& command);  // key=value, by its usage
+
+// The words behind a command's name. Words with '=' are overrides of configuration keys, in their order,
+// --model.norm=rms too. Behind "--" no word is an option.
 class Words {
  public:
   // UserError for an option that the command does not have, naming the nearest, or one without its value.

@@ -37,9 +37,9 @@ std::string version_text() {
               "\nOpenMP: ", build.openmp.empty() ? "none" : build.openmp, '\n');
 }
 
-// --help anywhere but as the value of an option.
+// --help anywhere but as the value of an option or behind --.
 bool asks_for_help(const Command& command, const std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     if (words[i] == "--help" || words[i] == "-h") return true;
     for (const Option& option : command.options)
       if (option.name == words[i] && !option.value.empty()) ++i;
@@ -54,7 +54,9 @@ int run(const std::string& program, std::vector<std::string> words) {
     return 2;
   }
   const std::string name = words[0];
-  if (name == "--help" || name == "-h" || name == "help") return print(general_help()), 0;
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && words.size() > 1 && !words[1].starts_with('-')) return run(program, {words[1], "--help"});
+  if (help) return print(general_help()), 0;
   if (name == "--version") return print(version_text()), 0;
   words.erase(words.begin());
   std::vector<std::string> names;

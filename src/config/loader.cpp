@@ -134,6 +134,16 @@ void override_keys(const Keys& keys, std::span<const std::string> overrides, Ori
   }
 }
 
+std::string known_key(const Keys& keys, std::string_view name) {
+  std::vector<std::string> paths;
+  for (const Key& key : keys)
+    if (!key.is_section() && (folded(key.name()) == folded(name) || key.path == folded(name)))
+      paths.push_back(key.path);
+  const OtherName* other = other_name(keys, name.substr(name.rfind('.') + 1));
+  if (paths.empty() && other != nullptr) return std::string(other->path);
+  return paths.size() == 1 ? paths[0] : "";
+}
+
 std::string key_value(const Keys& keys, std::string_view path) {
   const Key* key = find_key(keys, path);
   if (key != nullptr && !key->is_section()) return key->value();
