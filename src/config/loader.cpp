@@ -100,8 +100,10 @@ void load_section(const Keys& keys, const std::string& section, const Yaml& tree
   if (tree.kind != Yaml::Kind::mapping) {
     const std::string what = section.empty() ? "a configuration" : text(section, ": a section");
     const std::string example = section.empty() ? "'key: value'" : text("such as ", section, ".KEY");
-    throw ConfigError(text(at_place(source, tree.at), what, " takes keys (", example, "), not ",
-                           tree.kind == Yaml::Kind::scalar ? text("'", excerpt(tree.text), "'") : "a list"));
+    throw ConfigError(
+        text(at_place(source, tree.at), what, " takes keys (", example, "), not ",
+             tree.kind == Yaml::Kind::scalar ? text("'", excerpt(tree.text), "'") : "a list",
+             tree.text.find(':') != std::string::npos && !tree.quoted ? "; a space is missing after the colon" : ""));
   }
   for (const Yaml& child : tree.children) {
     const std::string path = section.empty() ? child.key : section + "." + child.key;
