@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 
 #include "catch.h"
 #include "cli_runs.h"
@@ -67,7 +70,7 @@ TEST_CASE("cli: help and version are results") {
   CHECK(general.code == 0);
   CHECK(general.err.empty());
   for (const char* command : {"train", "eval", "sample", "inspect", "check", "sweep", "reproduce", "report", "diff",
-                              "verify", "export", "data", "bench"}) {
+                              "verify", "export", "data", "bench", "completion"}) {
     CAPTURE(command);
     CHECK(holds(general.out, std::string("\n  ") + command));
     const Finished help = run_program({command, "--help"});
@@ -128,6 +131,56 @@ TEST_CASE("cli: --section.key=value is a setting, and behind -- no word is an op
   CHECK(holds(printed.out, "\n  steps: 7 "));
   CHECK(holds(printed.out, "\n  lr: 1 "));
   CHECK(run_program({"train", "--help", "--"}).code == 0);
+}
+
+TEST_CASE("cli: completion in bash completes commands, options, keys, their words, and files") {
+  if (std::system("bash -c : 2>/dev/null") != 0) {
+    std::fprintf(stdout, "  skipped: bash is missing\n");
+    return;
+  }
+  const Workshop shop;
+  std::filesystem::create_directory(shop.path("modelled"));
+  shop.write("normlab.bash", run_program({"completion", "bash"}).out);
+  const auto completed = [&](const std::string& line) {
+    shop.write("test.bash", "cd \"${0%/*}\" && source ./normlab.bash || exit 1\nCOMP_LINE='" + line +
+                                "'; COMP_POINT=${#COMP_LINE}; _normlab\necho \"${COMPREPLY[*]}\" > said\n");
+    CHECK(std::system(("bash '" + shop.path("test.bash") + "'").c_str()) == 0);
+    return read_file(shop.path("said"));
+  };
+  CHECK(completed("normlab tr") == "train\n");
+  CHECK(completed("normlab help re") == "reproduce report\n");
+  CHECK(completed("build/normlab train --st") == "--stop-at\n");
+  CHECK(completed("normlab train tiny.yaml optimizer.wei") == "optimizer.weight_decay=\n");
+  CHECK(completed("normlab eval model.norm_e") == "model.norm_eps=\n");
+  CHECK(completed("normlab eval model.p") == "model.placement= model.position=\n");
+  CHECK(completed("normlab train tiny.yaml model.norm=l") == "layer layer_seq\n");
+  CHECK(completed("normlab train tiny.yaml model.bias=") == "true false\n");
+  CHECK(completed("normlab export --to ") == "hf pytorch csv\n");
+  CHECK(completed("normlab export run --to=p") == "pytorch\n");
+  CHECK(completed("normlab completion z") == "zsh\n");
+  CHECK(holds(completed("normlab check mode"), "model.norm= "));
+  CHECK(holds(completed("normlab check mode"), " modelled\n"));
+  for (const char* files : {"normlab train ti", "normlab train --resume mode", "normlab diff mode",
+                            "normlab train tiny.yaml data.source=ti"})
+    CHECK(completed(files) == "\n");  // bash completes files where nothing is offered
+}
+
+TEST_CASE("cli: completion's scripts are what zsh and fish read, and know every command, option and key") {
+  const Workshop shop;
+  RunConfig config;
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    CAPTURE(shell);
+    const Finished done = run_program({"completion", shell});
+    CHECK(done.code == 0);
+    for (const config::Key& key : config::keys_of(config))
+      CHECK((key.is_section() || holds(done.out, ' ' + key.path + '=')));
+    for (const char* word : {"reproduce", "completion", "hf pytorch csv", "stop-at", "layer_seq"})
+      CHECK(holds(done.out, word));
+    if (std::system((shell + " -c : 2>/dev/null").c_str()) == 0)
+      CHECK(std::system((shell + " -n '" + shop.write("script", done.out) + "'").c_str()) == 0);
+    else
+      std::fprintf(stdout, "  skipped: %s is missing\n", shell.c_str());
+  }
 }
 
 TEST_CASE("cli: --help-config lists every key") {

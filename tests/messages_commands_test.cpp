@@ -38,6 +38,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
            "train: one CONFIG is expected, and there is '--help' too; usage: normlab train CONFIG [key=value ...]  |  "
            "--resume RUN [key=value ...]"},
           {{"help", "trian"}, "there is no command 'trian'; did you mean train? (normlab --help lists the commands)"},
+          {{"completion", "tcsh"}, "completion: bash|zsh|fish is expected, got 'tcsh'"},
           {{"train", "@/tiny.yaml", "-f"}, "train: options begin with two dashes, got -f"},
           {{"train", "@/tiny.yaml", "--stop-at"}, "train: --stop-at needs its N behind it"},
           {{"train", "@/tiny.yaml", "--stop-at", "0"}, "train: --stop-at takes a whole number of at least 1, got '0'"},

@@ -58,7 +58,9 @@ class Words {
 
 // The commands, each in the file of its name.
 extern const Command train_command, eval_command, sample_command, inspect_command, check_command, sweep_command,
-    reproduce_command, report_command, diff_command, verify_command, export_command, data_command, bench_command;
+    reproduce_command, report_command, diff_command, verify_command, export_command, data_command, bench_command,
+    completion_command;
+std::span<const Command* const> commands();  // in the order of a user's day
 
 // From here on kRunSignals end the program at once and say that nothing was trained yet; not SIGHUP where it is
 // ignored.

@@ -15,11 +15,10 @@
 namespace normlab::cli {
 namespace {
 
-// In the order of a user's day.
-const Command* const kCommands[] = {&train_command, &eval_command,   &sample_command,    &inspect_command,
-                                    &check_command, &sweep_command,  &reproduce_command, &report_command,
-                                    &diff_command,  &verify_command, &export_command,    &data_command,
-                                    &bench_command};
+const Command* const kCommands[] = {&train_command, &eval_command,      &sample_command,    &inspect_command,
+                                    &check_command, &sweep_command,     &reproduce_command, &report_command,
+                                    &diff_command,  &verify_command,    &export_command,    &data_command,
+                                    &bench_command, &completion_command};
 
 std::string general_help() {
   std::string out =
@@ -114,6 +113,9 @@ int guarded(const std::string& program, std::vector<std::string> words) {
 }
 
 }  // namespace
+
+std::span<const Command* const> commands() { return kCommands; }
+
 }  // namespace normlab::cli
 
 int main(int argc, char** argv) {
