@@ -133,6 +133,25 @@ TEST_CASE("cli: --section.key=value is a setting, and behind -- no word is an op
   CHECK(run_program({"train", "--help", "--"}).code == 0);
 }
 
+TEST_CASE("cli: the files that the examples of --help name are there, or come from a run of a configuration") {
+  for (const std::string& line : lines_of(run_program({"--help"}).out)) {
+    const std::string command = line.substr(0, line.find(' ', 3));
+    if (!line.starts_with("  ") || command.find('-') != std::string::npos) continue;
+    const std::string help = run_program({command.substr(2), "--help"}).out;
+    std::string words = help.substr(help.find("\nexample:\n"));
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == ' ' || c == '='; }, '\n');
+    for (std::string word : lines_of(words)) {
+      if (word.starts_with("runs/")) word = "configs/" + word.substr(5, word.find('/', 5) - 5) + ".yaml";
+      if (word.ends_with(".txt") && word.find('/') == std::string::npos && command != "  data") word = "data/" + word;
+      if (const std::size_t star = word.find('*'); star != std::string::npos) word = word.substr(0, word.rfind('/'));
+      if (word.find('/') == std::string::npos) continue;
+      INFO(help << word);
+      CHECK(std::filesystem::exists(NORMLAB_SOURCE_DIR "/" + word));
+    }
+  }
+}
+
 TEST_CASE("cli: completion in bash completes commands, options, keys, their words, and files") {
   if (std::system("bash -c : 2>/dev/null") != 0) {
     std::fprintf(stdout, "  skipped: bash is missing\n");
