@@ -25,6 +25,14 @@ TEST_CASE("the nearest name is found, and none when all are far") {
   CHECK(nearest("n-layers", names) == "n_layers");
   CHECK(nearest("nlayer", names) == "n_layers");
   CHECK(nearest("temperature", names).empty());
+  const std::vector<std::string> keys{"eps", "steps", "train", "model", "lr", "y"};
+  CHECK(nearest("trian", keys) == "train");  // one change: two neighbours swapped
+  CHECK(nearest("modle", keys) == "model");
+  CHECK(nearest("stepz", keys) == "steps");
+  CHECK(nearest("r", keys) == "lr");
+  CHECK(nearest("epochs", keys).empty());  // three changes of six letters
+  CHECK(nearest("tails", keys).empty());   // two of five
+  CHECK(nearest("x", keys).empty());       // no letter in common
 }
 
 TEST_CASE("the first draws for seed 1337 are constants") {

@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 
 #include "catch.h"
 #include "cli_runs.h"
@@ -67,7 +70,7 @@ TEST_CASE("cli: help and version are results") {
   CHECK(general.code == 0);
   CHECK(general.err.empty());
   for (const char* command : {"train", "eval", "sample", "inspect", "check", "sweep", "reproduce", "report", "diff",
-                              "verify", "export", "data"}) {
+                              "verify", "export", "data", "bench", "completion"}) {
     CAPTURE(command);
     CHECK(holds(general.out, std::string("\n  ") + command));
     const Finished help = run_program({command, "--help"});
@@ -75,7 +78,10 @@ TEST_CASE("cli: help and version are results") {
     CHECK(help.err.empty());
     CHECK(help.out.starts_with(std::string("usage: normlab ") + command));
     CHECK(holds(help.out, std::string("example:\n  normlab ") + command));
+    CHECK(run_program({"help", command}).out == help.out);
   }
+  CHECK(run_program({"help"}).out == general.out);
+  CHECK(run_program({"help", "help"}).out == general.out);
   const Finished version = run_program({"--version"});
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("normlab 0."));
@@ -112,6 +118,88 @@ TEST_CASE("cli: --print-config tells each value's origin and is a configuration 
     return out;
   };
   CHECK(values(again.out) == values(printed.out));
+}
+
+TEST_CASE("cli: --section.key=value is a setting, and behind -- no word is an option") {
+  const Workshop shop;
+  shop.write("--odd.yaml", kTinyConfig);
+  const Surroundings there{.directory = shop.path("")};
+  const Finished printed =
+      run_program({"train", "--train.steps=7", "--print-config", "--", "--odd.yaml", "optimizer.lr=1"}, there);
+  INFO(printed.err);
+  CHECK(printed.code == 0);
+  CHECK(holds(printed.out, "\n  steps: 7 "));
+  CHECK(holds(printed.out, "\n  lr: 1 "));
+  CHECK(run_program({"train", "--help", "--"}).code == 0);
+}
+
+TEST_CASE("cli: the files that the examples of --help name are there, or come from a run of a configuration") {
+  for (const std::string& line : lines_of(run_program({"--help"}).out)) {
+    const std::string command = line.substr(0, line.find(' ', 3));
+    if (!line.starts_with("  ") || command.find('-') != std::string::npos) continue;
+    const std::string help = run_program({command.substr(2), "--help"}).out;
+    std::string words = help.substr(help.find("\nexample:\n"));
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == ' ' || c == '='; }, '\n');
+    for (std::string word : lines_of(words)) {
+      if (word.starts_with("runs/")) word = "configs/" + word.substr(5, word.find('/', 5) - 5) + ".yaml";
+      if (word.ends_with(".txt") && word.find('/') == std::string::npos && command != "  data") word = "data/" + word;
+      if (const std::size_t star = word.find('*'); star != std::string::npos) word = word.substr(0, word.rfind('/'));
+      if (word.find('/') == std::string::npos) continue;
+      INFO(help << word);
+      CHECK(std::filesystem::exists(NORMLAB_SOURCE_DIR "/" + word));
+    }
+  }
+}
+
+TEST_CASE("cli: completion in bash completes commands, options, keys, their words, and files") {
+  if (std::system("bash -c : 2>/dev/null") != 0) {
+    std::fprintf(stdout, "  skipped: bash is missing\n");
+    return;
+  }
+  const Workshop shop;
+  std::filesystem::create_directory(shop.path("modelled"));
+  shop.write("normlab.bash", run_program({"completion", "bash"}).out);
+  const auto completed = [&](const std::string& line) {
+    shop.write("test.bash", "cd \"${0%/*}\" && source ./normlab.bash || exit 1\nCOMP_LINE='" + line +
+                                "'; COMP_POINT=${#COMP_LINE}; _normlab\necho \"${COMPREPLY[*]}\" > said\n");
+    CHECK(std::system(("bash '" + shop.path("test.bash") + "'").c_str()) == 0);
+    return read_file(shop.path("said"));
+  };
+  CHECK(completed("normlab tr") == "train\n");
+  CHECK(completed("normlab help re") == "reproduce report\n");
+  CHECK(completed("build/normlab train --st") == "--stop-at\n");
+  CHECK(completed("normlab train tiny.yaml optimizer.wei") == "optimizer.weight_decay=\n");
+  CHECK(completed("normlab eval model.norm_e") == "model.norm_eps=\n");
+  CHECK(completed("normlab eval model.p") == "model.placement= model.position=\n");
+  CHECK(completed("normlab train tiny.yaml model.norm=l") == "layer layer_seq\n");
+  CHECK(completed("normlab train tiny.yaml model.bias=") == "true false\n");
+  CHECK(completed("normlab export --to ") == "hf pytorch csv\n");
+  CHECK(completed("normlab export run --to=p") == "pytorch\n");
+  CHECK(completed("normlab completion z") == "zsh\n");
+  CHECK(holds(completed("normlab check mode"), "model.norm= "));
+  CHECK(holds(completed("normlab check mode"), " modelled\n"));
+  for (const char* files : {"normlab train ti", "normlab train --resume mode", "normlab diff mode",
+                            "normlab train tiny.yaml data.source=ti"})
+    CHECK(completed(files) == "\n");  // bash completes files where nothing is offered
+}
+
+TEST_CASE("cli: completion's scripts are what zsh and fish read, and know every command, option and key") {
+  const Workshop shop;
+  RunConfig config;
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    CAPTURE(shell);
+    const Finished done = run_program({"completion", shell});
+    CHECK(done.code == 0);
+    for (const config::Key& key : config::keys_of(config))
+      CHECK((key.is_section() || holds(done.out, ' ' + key.path + '=')));
+    for (const char* word : {"reproduce", "completion", "hf pytorch csv", "stop-at", "layer_seq"})
+      CHECK(holds(done.out, word));
+    if (std::system((shell + " -c : 2>/dev/null").c_str()) == 0)
+      CHECK(std::system((shell + " -n '" + shop.write("script", done.out) + "'").c_str()) == 0);
+    else
+      std::fprintf(stdout, "  skipped: %s is missing\n", shell.c_str());
+  }
 }
 
 TEST_CASE("cli: --help-config lists every key") {

@@ -155,7 +155,9 @@ TEST_CASE("F5: an unknown or misplaced key is an error that names the nearest, o
   CHECK(refused("every: 2") ==
         "c.yaml:1:1: the configuration has no key 'every'; it belongs elsewhere: eval.every or log.every");
   CHECK(refused("drop_out: 2") == "c.yaml:1:1: the configuration has no key 'drop_out'; did you mean model.dropout?");
-  CHECK(refused("log:\n  temperature: 2") == "c.yaml:2:3: the section log has no key 'temperature'; it has every");
+  CHECK(refused("log:\n  temperature: 2") ==
+        "c.yaml:2:3: the section log has no key 'temperature'; it has every (normlab train "
+        "--help-config lists all keys)");
   CHECK(refused("model.norm: rms") ==
         "c.yaml:1:1: the configuration has no key 'model.norm'; in a file, write norm under model:");
   CHECK(refused("model: 3") == "c.yaml:1:8: model: a section takes keys (such as model.KEY), not '3'");

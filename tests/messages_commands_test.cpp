@@ -19,6 +19,26 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
            " |  --resume RUN [key=value ...]"},
           {{"train", "@/tiny.yaml", "--stopat", "3"},
            "train: there is no option --stopat; did you mean --stop-at? (normlab train --help lists them)"},
+          {{"train", "@/tiny.yaml", "--train.steps", "5"},
+           "train: there is no option --train.steps; a setting is written train.steps=5 (normlab train --help lists "
+           "them)"},
+          {{"train", "@/tiny.yaml", "--lr", "3e-4"},
+           "train: there is no option --lr; a setting is written optimizer.lr=3e-4 (normlab train --help lists them)"},
+          {{"train", "@/tiny.yaml", "--num-epochs=5"},
+           "train: there is no option --num-epochs; a setting is written train.steps=5 (normlab train --help lists "
+           "them)"},
+          {{"train", "@/tiny.yaml", "--batch-size", "--force"},
+           "train: there is no option --batch-size; a setting is written train.batch_size=VALUE (normlab train --help "
+           "lists them)"},
+          {{"train", "@/tiny.yaml", "--train.stepz=5"},
+           "command line: the section train has no key 'stepz'; did you mean 'steps'?"},
+          {{"diff", "@/run", "@/run", "--train.steps=5"},
+           "diff: there is no option --train.steps (normlab diff --help lists them)"},
+          {{"train", "--", "@/tiny.yaml", "--help"},
+           "train: one CONFIG is expected, and there is '--help' too; usage: normlab train CONFIG [key=value ...]  |  "
+           "--resume RUN [key=value ...]"},
+          {{"help", "trian"}, "there is no command 'trian'; did you mean train? (normlab --help lists the commands)"},
+          {{"completion", "tcsh"}, "completion: bash|zsh|fish is expected, got 'tcsh'"},
           {{"train", "@/tiny.yaml", "-f"}, "train: options begin with two dashes, got -f"},
           {{"train", "@/tiny.yaml", "--stop-at"}, "train: --stop-at needs its N behind it"},
           {{"train", "@/tiny.yaml", "--stop-at", "0"}, "train: --stop-at takes a whole number of at least 1, got '0'"},
@@ -168,8 +188,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command") {
           {{"data", "tales"},
            "data: a corpus and a file are expected; usage: normlab data NAME FILE [seed=N] [data.size=N] "
            "[data.order=N] | --parse FILE"},
-          {{"data", "tails", "@/x.txt"},
-           "'tails' is not one of the built-in corpora tales markov copy brackets; did you mean 'tales'?"},
+          {{"data", "talse", "@/x.txt"},
+           "'talse' is not one of the built-in corpora tales markov copy brackets; did you mean 'tales'?"},
           {{"data", "tales", "@/none/x.txt"},
            "cannot write @/none/x.txt: its directory does not exist; create it or choose another path"},
           {{"data", "tales", "@/tiny.yaml"},

@@ -47,6 +47,10 @@ TEST_CASE("messages: a configuration file that is wrong is told with line and co
   const std::vector<FileRow> rows{
       {"model:\n  n-layers: 2\n", "@/c.yaml:2:3: the section model has no key 'n-layers'; did you mean 'n_layers'?"},
       {"model:\n  lr: 0.1\n", "@/c.yaml:2:3: the section model has no key 'lr'; it belongs elsewhere: optimizer.lr"},
+      {"model:\n  norm:rms\n",
+       "@/c.yaml:2:3: model: a section takes keys (such as model.KEY), not 'norm:rms'; a space is missing after the "
+       "colon"},
+      {"optimizer:\n  lr:0.1\n  eps: 1e-8\n", "@/c.yaml:2:3: a space is missing after the colon of 'lr:0.1'"},
       {"modle:\n  norm: rms\n", "@/c.yaml:1:1: the configuration has no key 'modle'; did you mean 'model'?"},
       {"model.norm: rms\n",
        "@/c.yaml:1:1: the configuration has no key 'model.norm'; in a file, write norm under model:"},
@@ -73,7 +77,6 @@ TEST_CASE("messages: a configuration file that is wrong is told with line and co
       {"model: {norm: rms\n", "@/c.yaml:1:8: this '{' is never closed by '}'"},
       {"model:\n  norm: 'rms\n", "@/c.yaml:2:9: the quoted text that starts here is not closed"},
       {"model:\n  norm: rms: x\n", "@/c.yaml:2:12: a second ': ' on this line; quote a value that holds ': '"},
-      {"model:\n  norm:rms\n", "@/c.yaml:2:3: model: a section takes keys (such as model.KEY), not 'norm:rms'"},
       {"model:\n  norm: rms\n bias: true\n",
        "@/c.yaml:3:2: 'bias: true' stands in column 2, where column 1 is expected; entries of one mapping or list "
        "start in the same column; plain text over several lines is not supported: quote it"},

@@ -72,8 +72,9 @@ TEST_CASE("messages: a value that is no choice is told with the choices, and the
   const std::vector<std::pair<std::string, std::string>> rows{
       {"model.norm=rmz",
        "layer rms scale group instance layer_seq batch batch_step power dyt none fixed; did you mean 'rms'?"},
-      {"model.norm=batchnorm",
+      {"model.norm=bacth",
        "layer rms scale group instance layer_seq batch batch_step power dyt none fixed; did you mean 'batch'?"},
+      {"model.norm=batchnorm", "layer rms scale group instance layer_seq batch batch_step power dyt none fixed"},
       {"model.placement=postt", "pre post sandwich res_post deepnorm none; did you mean 'post'?"},
       {"model.activation=gelu_tan", "gelu gelu_tanh relu swiglu; did you mean 'gelu_tanh'?"},
       {"model.position=rop", "learned sinusoidal rope; did you mean 'rope'?"},
@@ -105,14 +106,15 @@ TEST_CASE("messages: a key that does not exist, and a value of another type") {
           {{"modle.norm=rms"}, "command line: the configuration has no key 'modle'; did you mean 'model'?"},
           {{"model.lr=0.1"}, "command line: the section model has no key 'lr'; it belongs elsewhere: optimizer.lr"},
           {{"norm=rms"}, "command line: the configuration has no key 'norm'; it belongs elsewhere: model.norm"},
-          {{"model.depth=3"},
-           "command line: the section model has no key 'depth'; it has from, n_layers, n_heads, d_model, d_ff, "
+          {{"model.temperature=3"},
+           "command line: the section model has no key 'temperature'; it has from, n_layers, n_heads, d_model, d_ff, "
            "context_length, norm, placement, norm_eps, norm_momentum, norm_groups, norm_warmup_steps, norm_padding, "
-           "norm_sync, norm_gain, activation, position, rope_base, bias, tie_embeddings, dropout, init, embed_std"},
+           "norm_sync, norm_gain, activation, position, rope_base, bias, tie_embeddings, dropout, init, embed_std "
+           "(normlab train --help-config lists all keys)"},
           {{"model=3"}, "command line: model: a section takes keys (such as model.KEY), not '3'"},
           {{"a.b.c=1"},
            "command line: the configuration has no key 'a'; it has seed, run, data, model, optimizer, schedule, train, "
-           "eval, log, checkpoint"},
+           "eval, log, checkpoint (normlab train --help-config lists all keys)"},
           {{"optimizer.lr=\"1e-4\""},
            "command line: optimizer.lr: wants a number, not the quoted \"1e-4\"; drop the quotes"},
           {{"optimizer.lr=a=b"}, "command line: optimizer.lr: wants a number, not 'a=b'"},
@@ -148,6 +150,35 @@ TEST_CASE("messages: a key that does not exist, and a value of another type") {
           {{"data.lengths=4"},
            "command line: data.lengths: wants a list of 2, each an integer or null, not '4'; write it in [ ]"},
           {{"data.lengths=[4,-1]"}, "command line: data.lengths[1]: -1 is out of range; it takes from 0 to 1000000"},
+      });
+}
+
+TEST_CASE("messages: a key that other trainers have is told as it is called here, whatever the section") {
+  const Workshop shop;
+  const std::string none = "command line: the configuration has no key '",
+                    train = "command line: the section train has no key '";
+  check_mistakes(
+      shop, kTrain,
+      {
+          {{"train.epochs=3"},
+           train + "epochs'; here it is train.steps (there are no epochs; one is about tokens to train on / "
+                   "(train.batch_size x train.grad_accumulation x model.context_length) steps)"},
+          {{"num-epochs=3"}, none + "num-epochs'; here it is train.steps <>"},
+          {{"max_iters=3"}, none + "max_iters'; here it is train.steps"},
+          {{"train.learning_rate=3"}, train + "learning_rate'; here it is optimizer.lr"},
+          {{"model.n_embd=8"}, "command line: the section model has no key 'n_embd'; here it is model.d_model"},
+          {{"hidden_size=8"}, none + "hidden_size'; here it is model.d_model"},
+          {{"model.num_layers=8"},
+           "command line: the section model has no key 'num_layers'; here it is model.n_layers"},
+          {{"n_layer=8"}, none + "n_layer'; here it is model.n_layers"},
+          {{"num_heads=8"}, none + "num_heads'; here it is model.n_heads"},
+          {{"data.block_size=8"},
+           "command line: the section data has no key 'block_size'; here it is model.context_length"},
+          {{"maxSeqLen=8"}, none + "maxSeqLen'; here it is model.context_length"},
+          {{"train.warmup=8"}, train + "warmup'; here it is schedule.warmup_steps"},
+          {{"train.device=cuda"}, train + "device'; here it is train.threads (it trains on the CPU)"},
+          {{"train.gradient_accumulation_steps=2"},
+           train + "gradient_accumulation_steps'; here it is train.grad_accumulation"},
       });
 }
 
@@ -216,8 +247,8 @@ TEST_CASE("messages: settings that do not go together, with each other or with t
           {{"data.lengths=[1,1]", "model.context_length=1"},
            "data.lengths: a row has at least 2 tokens, and model.context_length is 1; take 2 or more, or leave "
            "data.lengths out"},
-          {{"data.source=tails"},
-           "data.source: 'tails' is neither a file nor one of the built-in corpora tales markov copy brackets; did you "
+          {{"data.source=talse"},
+           "data.source: 'talse' is neither a file nor one of the built-in corpora tales markov copy brackets; did you "
            "mean 'tales'?"},
           {{"data.source=@/none.txt"},
            "data.source: '@/none.txt' is neither a file nor one of the built-in corpora tales markov copy brackets"},

@@ -40,7 +40,7 @@ TEST_CASE("messages: claims, maps and curves that no measurement can answer") {
        "@/s.yaml:2:44: claim 'x': 'bigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with "
        "'+ 0.1' or '- 0.1' behind"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, z: seed}]\n",
-       "@/s.yaml:2:51: a map has no key 'z'; did you mean 'x'?"},
+       "@/s.yaml:2:51: a map has no key 'z'; it has where, title, x, y, value, log"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, value: vloss}]\n",
        "@/s.yaml:2:51: map 'm': 'vloss' is no value of a run; val_loss, eval.loss@200 and layers.token_cosine.-1 are"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, where: {model.norm: rms}}]\n",

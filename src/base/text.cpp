@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "normlab/base/machine.h"
 
@@ -31,17 +32,17 @@ char folded(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Levenshtein's distance, one row at a time.
+// Levenshtein's distance where swapped neighbours are one change too (optimal string alignment), three rows at a time.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1), last, before;
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before = std::exchange(last, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (folded(a[i - 1]) != folded(b[j - 1]));
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      const auto differ = [&](std::size_t m, std::size_t n) { return folded(a[i - m]) != folded(b[j - n]); };
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + differ(1, 1)});
+      if (i > 1 && j > 1 && !differ(1, 2) && !differ(2, 1)) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
@@ -87,10 +88,10 @@ std::string join(std::span<const std::string> parts, std::string_view between) {
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
-  std::size_t best_distance = name.size() / 3 + 2;
+  std::size_t best_distance = std::max<std::size_t>(name.size() / 3, 1) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
+    if (distance < best_distance && distance < std::max(name.size(), candidate.size())) {
       best = candidate;
       best_distance = distance;
     }

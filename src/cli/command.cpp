@@ -17,39 +17,64 @@
 
 #include "normlab/base/check.h"
 #include "normlab/base/files.h"
+#include "normlab/config/loader.h"
 #include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
 
 namespace normlab::cli {
+
+bool takes_settings(const Command& command) { return command.usage.find('=') != std::string_view::npos; }
+
 namespace {
 
-const Option& option_named(const Command& command, const std::string& name) {
+// --train.steps=5; no option has a '.'.
+bool is_setting(const Command& command, const std::string& word) {
+  const std::size_t equals = word.find('=');
+  return takes_settings(command) && word.starts_with("--") && equals != std::string::npos && word.find('.') < equals;
+}
+
+// `value`: what stands behind it.
+[[noreturn]] void fail_unknown_option(const Command& command, const std::string& name, const std::string& value) {
   std::vector<std::string> names{"--help"};
-  for (const Option& option : command.options) {
-    if (option.name == name) return option;
-    names.emplace_back(option.name);
-  }
-  const std::string near = nearest(name, names);
-  throw UserError(text(command.name, ": there is no option ", name,
-                       near.empty() ? "" : text("; did you mean ", near, "?"), " (normlab ", command.name,
-                       " --help lists them)"));
+  for (const Option& option : command.options) names.emplace_back(option.name);
+  RunConfig config;
+  std::string key = config::known_key(config::keys_of(config), std::string_view(name).substr(2));
+  if (key.empty() && name.find('.') != std::string::npos) key = name.substr(2);
+  std::string hint;
+  if (takes_settings(command) && !key.empty())
+    hint = text("; a setting is written ", key, "=", value.empty() || value.starts_with("-") ? "VALUE" : value);
+  else if (const std::string near = nearest(name, names); !near.empty())
+    hint = text("; did you mean ", near, "?");
+  throw UserError(
+      text(command.name, ": there is no option ", name, hint, " (normlab ", command.name, " --help lists them)"));
 }
 
 }  // namespace
 
 Words::Words(const Command& command, std::span<const std::string> words) : command_(command) {
+  bool options_end = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (!word.starts_with("--")) {
-      check<UserError>(!word.starts_with("-") || word.size() == 1, command.name,
+    std::string word = words[i];
+    if (!options_end && word == "--") {
+      options_end = true;
+      continue;
+    }
+    if (!options_end && is_setting(command, word)) word.erase(0, 2);
+    const std::size_t equals = word.find('=');
+    if (options_end || !word.starts_with("--")) {
+      check<UserError>(options_end || !word.starts_with("-") || word.size() == 1, command.name,
                        ": options begin with two dashes, got ", word);
       // A path may hold '=' too, but only behind a '/'.
-      const std::size_t equals = word.find('=');
       const bool is_override = equals != std::string::npos && word.substr(0, equals).find('/') == std::string::npos;
       (is_override ? overrides_ : files_).push_back(word);
       continue;
     }
-    const std::size_t equals = word.find('=');
-    const Option& option = option_named(command, word.substr(0, equals));
+    const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+    const auto known = std::ranges::find(command.options, word.substr(0, equals), &Option::name);
+    if (known == command.options.end())
+      fail_unknown_option(command, word.substr(0, equals),
+                          equals == std::string::npos ? next : word.substr(equals + 1));
+    const Option& option = *known;
     std::string value;
     if (option.value.empty()) {
       check<UserError>(equals == std::string::npos, command.name, ": ", option.name, " takes no value, got ", word);

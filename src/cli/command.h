@@ -27,7 +27,10 @@ struct Command {
   int (*run)(const class Words&);  // gives the exit code
 };
 
-// The words behind a command's name. Words with '=' are overrides of configuration keys, in their order.
+bool takes_settings(const Command& command);  // key=value, by its usage
+
+// The words behind a command's name. Words with '=' are overrides of configuration keys, in their order,
+// --model.norm=rms too. Behind "--" no word is an option.
 class Words {
  public:
   // UserError for an option that the command does not have, naming the nearest, or one without its value.
@@ -55,7 +58,9 @@ class Words {
 
 // The commands, each in the file of its name.
 extern const Command train_command, eval_command, sample_command, inspect_command, check_command, sweep_command,
-    reproduce_command, report_command, diff_command, verify_command, export_command, data_command, bench_command;
+    reproduce_command, report_command, diff_command, verify_command, export_command, data_command, bench_command,
+    completion_command;
+std::span<const Command* const> commands();  // in the order of a user's day
 
 // From here on kRunSignals end the program at once and say that nothing was trained yet; not SIGHUP where it is
 // ignored.

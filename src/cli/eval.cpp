@@ -115,7 +115,8 @@ const Command eval_command{
     "checkpoint's data but the first is predicted once, in windows side by side; with data.documents=lines the first "
     "too,\n"
     "but not the newlines of empty lines.",
-    "  normlab eval runs/shakespeare\n  normlab eval runs/shakespeare/checkpoints/best.safetensors --data other.txt",
+    "  normlab eval runs/tiny\n"
+    "  normlab eval runs/tiny/checkpoints/best.safetensors --data data/tales-sample.txt",
     kOptions,
     run};
 

@@ -56,7 +56,7 @@ const Command export_command{
     "pytorch: of every model, one readable model.py that loads the weights, writes text and trains on.\n"
     "csv: metrics.jsonl with the columns step, layer, part, measure, value; FILE may be /dev/stdout.\n"
     "No file is replaced: name another DIR or FILE, or delete what is there first.",
-    "  normlab export runs/tiny --to hf tiny-hf\n  normlab export runs/tiny --to csv tiny.csv",
+    "  normlab export runs/gpt-style --to hf my-gpt\n  normlab export runs/tiny --to csv tiny.csv",
     kOptions,
     run};
 

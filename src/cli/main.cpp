@@ -15,11 +15,10 @@
 namespace normlab::cli {
 namespace {
 
-// In the order of a user's day.
-const Command* const kCommands[] = {&train_command, &eval_command,   &sample_command,    &inspect_command,
-                                    &check_command, &sweep_command,  &reproduce_command, &report_command,
-                                    &diff_command,  &verify_command, &export_command,    &data_command,
-                                    &bench_command};
+const Command* const kCommands[] = {&train_command, &eval_command,      &sample_command,    &inspect_command,
+                                    &check_command, &sweep_command,     &reproduce_command, &report_command,
+                                    &diff_command,  &verify_command,    &export_command,    &data_command,
+                                    &bench_command, &completion_command};
 
 std::string general_help() {
   std::string out =
@@ -37,9 +36,9 @@ std::string version_text() {
               "\nOpenMP: ", build.openmp.empty() ? "none" : build.openmp, '\n');
 }
 
-// --help anywhere but as the value of an option.
+// --help anywhere but as the value of an option or behind --.
 bool asks_for_help(const Command& command, const std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     if (words[i] == "--help" || words[i] == "-h") return true;
     for (const Option& option : command.options)
       if (option.name == words[i] && !option.value.empty()) ++i;
@@ -54,7 +53,9 @@ int run(const std::string& program, std::vector<std::string> words) {
     return 2;
   }
   const std::string name = words[0];
-  if (name == "--help" || name == "-h" || name == "help") return print(general_help()), 0;
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && words.size() > 1 && !words[1].starts_with('-')) return run(program, {words[1], "--help"});
+  if (help) return print(general_help()), 0;
   if (name == "--version") return print(version_text()), 0;
   words.erase(words.begin());
   std::vector<std::string> names;
@@ -112,6 +113,9 @@ int guarded(const std::string& program, std::vector<std::string> words) {
 }
 
 }  // namespace
+
+std::span<const Command* const> commands() { return kCommands; }
+
 }  // namespace normlab::cli
 
 int main(int argc, char** argv) {

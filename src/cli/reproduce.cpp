@@ -125,7 +125,7 @@ const Command reproduce_command{
     "that takes at most two minutes on two cores, in runs/CLAIM (run.dir=DIR: DIR/CLAIM); what is done stays.\n"
     "data.source=FILE puts the same claims to any text.\n"
     "Exit codes: 0 all claims hold, 1 one does not, 2 wrong input, 4 the system refused, 130 Ctrl-C, 143 SIGTERM.",
-    "  normlab reproduce warmup\n  normlab reproduce K2 K3 data.source=my.txt",
+    "  normlab reproduce warmup\n  normlab reproduce K2 K3 data.source=data/tales-sample.txt",
     kOptions,
     run};
 

@@ -94,7 +94,7 @@ const Command sample_command{
     "is needed. Past the model's\n"
     "context the window slides by one token.",
     "  normlab sample runs/tiny --prompt \"Once \" --tokens 300 --temperature 0.7\n"
-    "  head -c 100 book.txt | normlab sample runs/tiny --prompt-file - --samples 3 --stop \". \"",
+    "  head -c 100 data/tales-sample.txt | normlab sample runs/tiny --prompt-file - --samples 3 --stop \". \"",
     kOptions,
     run};
 

@@ -70,7 +70,7 @@ const Command sweep_command{
     "runs/NAME (run.dir=DIR chooses another) gets results.jsonl, timing.jsonl and report.html; what is done stays, so\n"
     "a sweep can be ended at any moment and started again. key=value changes the base.\n"
     "Exit codes: 0 all claims hold, 1 one does not, 2 wrong input, 4 the system refused, 130 Ctrl-C, 143 SIGTERM.",
-    "  normlab sweep configs/claims/warmup.yaml data.source=my.txt --seeds 3",
+    "  normlab sweep configs/claims/warmup.yaml data.source=data/tales-sample.txt --seeds 3",
     kOptions,
     run};
 

@@ -89,7 +89,7 @@ const Command train_command{
     "each of\n"
     "these --resume goes on. A run that is stuck was done: 0.",
     "  normlab train configs/tiny.yaml model.norm=rms train.steps=500\n"
-    "  normlab train configs/shakespeare.yaml data.source=input.txt",
+    "  normlab train configs/shakespeare.yaml data.source=data/tales-sample.txt",
     kOptions,
     run};
 

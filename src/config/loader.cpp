@@ -24,8 +24,43 @@ std::string folded(std::string_view name) {
   return out;
 }
 
+struct OtherName {
+  std::string_view names;  // small letters without '_'
+  std::string_view path;
+  std::string_view note = {};
+};
+
+constexpr OtherName kOtherNames[] = {
+    {"epoch epochs nepochs numepochs maxepochs numtrainepochs", "train.steps",
+     " (there are no epochs; one is about tokens to train on / (train.batch_size x train.grad_accumulation x "
+     "model.context_length) steps)"},
+    {"iters maxiters numiters iterations maxsteps numsteps trainsteps", "train.steps"},
+    {"batch bs microbatchsize trainbatchsize perdevicetrainbatchsize", "train.batch_size"},
+    {"gradaccum gradaccumsteps gradientaccumulation gradientaccumulationsteps", "train.grad_accumulation"},
+    {"device cuda gpu gpus numgpus accelerator", "train.threads", " (it trains on the CPU)"},
+    {"nthreads numthreads workers numworkers", "train.threads"},
+    {"learningrate maxlr baselr", "optimizer.lr"},
+    {"clip gradnorm maxgradnorm clipgradnorm gradientclipval", "optimizer.grad_clip"},
+    {"warmup warmupiters numwarmupsteps", "schedule.warmup_steps"},
+    {"nembd embeddim hiddensize hiddendim dim", "model.d_model"},
+    {"nlayer numlayers numhiddenlayers layers depth", "model.n_layers"},
+    {"nhead numheads numattentionheads heads", "model.n_heads"},
+    {"blocksize seqlen seqlength sequencelength maxseqlen maxseqlength nctx npositions", "model.context_length"},
+    {"ffdim ffndim intermediatesize dimfeedforward ninner", "model.d_ff"},
+    {"dataset datapath trainfile traindata", "data.source"},
+};
+
+const OtherName* other_name(const Keys& keys, std::string_view name) {
+  std::string word = folded(name);
+  std::erase(word, '_');
+  for (const OtherName& other : kOtherNames)
+    if (text(' ', other.names, ' ').find(text(' ', word, ' ')) != std::string::npos && find_key(keys, other.path))
+      return &other;
+  return nullptr;
+}
+
 // What the user may have meant by `name` in `section`: the same name but for case and '-', one of another section,
-// one that is spelt alike here, one spelt alike elsewhere.
+// what other trainers call so, one that is spelt alike here, one spelt alike elsewhere.
 std::string suggestion(const Keys& keys, std::string_view section, std::string_view name) {
   std::vector<std::string> here, elsewhere, paths;
   for (const Key& key : keys) {
@@ -39,12 +74,13 @@ std::string suggestion(const Keys& keys, std::string_view section, std::string_v
     }
   }
   if (!paths.empty()) return text("; it belongs elsewhere: ", join(paths, " or "));
+  if (const OtherName* other = other_name(keys, name)) return text("; here it is ", other->path, other->note);
   if (const std::string near = nearest(name, here); !near.empty()) return text("; did you mean '", near, "'?");
   const std::string far = nearest(name, elsewhere);
   for (const Key& key : keys)
     if (!far.empty() && key.name() == far) paths.push_back(key.path);
   if (!paths.empty()) return text("; did you mean ", join(paths, " or "), "?");
-  return text("; it has ", join(here, ", "));
+  return text("; it has ", join(here, ", "), " (normlab train --help-config lists all keys)");
 }
 
 [[noreturn]] void fail_unknown(const Keys& keys, std::string_view section, const Yaml& given, std::string_view source) {
@@ -64,8 +100,10 @@ void load_section(const Keys& keys, const std::string& section, const Yaml& tree
   if (tree.kind != Yaml::Kind::mapping) {
     const std::string what = section.empty() ? "a configuration" : text(section, ": a section");
     const std::string example = section.empty() ? "'key: value'" : text("such as ", section, ".KEY");
-    throw ConfigError(text(at_place(source, tree.at), what, " takes keys (", example, "), not ",
-                           tree.kind == Yaml::Kind::scalar ? text("'", excerpt(tree.text), "'") : "a list"));
+    throw ConfigError(
+        text(at_place(source, tree.at), what, " takes keys (", example, "), not ",
+             tree.kind == Yaml::Kind::scalar ? text("'", excerpt(tree.text), "'") : "a list",
+             tree.text.find(':') != std::string::npos && !tree.quoted ? "; a space is missing after the colon" : ""));
   }
   for (const Yaml& child : tree.children) {
     const std::string path = section.empty() ? child.key : section + "." + child.key;
@@ -96,6 +134,16 @@ void override_keys(const Keys& keys, std::span<const std::string> overrides, Ori
     Yaml value = parse_yaml_value(std::string_view(given).substr(equals + 1), text(kCommandLine, ": ", excerpt(path)));
     load_keys(keys, nest(path, std::move(value)), kCommandLine, origins);
   }
+}
+
+std::string known_key(const Keys& keys, std::string_view name) {
+  std::vector<std::string> paths;
+  for (const Key& key : keys)
+    if (!key.is_section() && (folded(key.name()) == folded(name) || key.path == folded(name)))
+      paths.push_back(key.path);
+  const OtherName* other = other_name(keys, name.substr(name.rfind('.') + 1));
+  if (paths.empty() && other != nullptr) return std::string(other->path);
+  return paths.size() == 1 ? paths[0] : "";
 }
 
 std::string key_value(const Keys& keys, std::string_view path) {

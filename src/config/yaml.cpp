@@ -58,6 +58,8 @@ class Parser : YamlScanner {
     if (depth >= kMaxYamlDepth) fail(place(), "nested deeper than ", kMaxYamlDepth, " levels");
   }
 
+  static bool lacks_space(const Yaml& node) { return !node.quoted && node.text.find(':') != std::string::npos; }
+
   Yaml scalar(bool in_flow, int parent) { return peek() == '"' || peek() == '\'' ? quoted(parent) : plain(in_flow); }
 
   // The value at the cursor, inside of entries that start in column `parent` + 1. `may_open`: a block collection may
@@ -82,6 +84,8 @@ class Parser : YamlScanner {
     skip_blanks();
     if (!at_colon()) {
       end_of_line("the value");
+      if (may_open && lacks_space(node) && to_content() && indent() > parent)
+        fail(node.at, "a space is missing after the colon of '", excerpt(node.text), "'");
       return node;
     }
     if (!may_open) fail(place(), "a second ': ' on this line; quote a value that holds ': '");
@@ -140,6 +144,7 @@ class Parser : YamlScanner {
       const std::string line = rest_of_line();
       key = scalar(false, column);
       skip_blanks();
+      if (!at_colon() && lacks_space(key)) fail(key.at, "a space is missing after the colon of '", line, "'");
       if (!at_colon()) fail(key.at, "'", line, "' has no ': '; 'key: value' is expected; ", kLayoutHint);
     }
   }

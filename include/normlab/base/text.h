@@ -47,8 +47,8 @@ std::string_view trimmed(std::string_view s);  // without the blanks, tabs and l
 
 std::string join(std::span<const std::string> parts, std::string_view between);
 
-// The candidate with the least edit distance to `name` ('-' equals '_', case folded); empty when none
-// is closer than a third of the name's length plus one.
+// The candidate with the fewest letters added, left out, replaced or swapped with their neighbour ('-' equals '_', case
+// folded); empty when none is within a third of the name's letters, rounded down, or one.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace normlab
