@@ -48,7 +48,7 @@ TEST_CASE("edges: two logits near 1e4 that differ by 1 have the loss ln(1 + e^-1
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::fabs(logits.grad()[i] - expected[i]) < 4e-12);
 }
 
-TEST_CASE("edges: equal logits over a vocabulary of 1, 2 and 65,536 cost ln V, and pull at the target alone") {
+TEST_CASE("edges: equal logits over a vocabulary of 1, 2 and 65,536 cost ln V, and pull at the target alone", "[slow]") {
   const Index V = GENERATE(1, 2, 65536), rows = 400;  // more rows than a slice of the head
   CAPTURE(V);
   const Tensor x = of({rows, 1}, std::vector<Real>(static_cast<std::size_t>(rows), 1));

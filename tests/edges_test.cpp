@@ -94,7 +94,7 @@ TEST_CASE("edges: d_model 1 trains with every norm in every place, or says which
   }
 }
 
-TEST_CASE("edges: 200 layers train with every norm in every place") {
+TEST_CASE("edges: 200 layers train with every norm in every place", "[slow]") {
   RunConfig config = smallest_config();
   config.model.norm_warmup_steps = 100;  // the gradient of PowerNorm's later rule grows without bound in such a depth
   config.model.n_layers = 200;

@@ -159,7 +159,7 @@ TEST_CASE("the memory told before a run is within a fifth of its peak", "[slow]"
   }
 }
 
-TEST_CASE("an update in 64 parts takes hardly more memory than one in a single part") {
+TEST_CASE("an update in 64 parts takes hardly more memory than one in a single part", "[slow]") {
   if (kChecked) return;
   const TemporaryDirectory directory;
   const auto peak = [&](const char* parts) {
@@ -171,7 +171,7 @@ TEST_CASE("an update in 64 parts takes hardly more memory than one in a single p
   CHECK(peak("64") < 1.15 * peak("1"));
 }
 
-TEST_CASE("a resumed run lets its checkpoint go, and the memory told is within a fifth of its peak") {
+TEST_CASE("a resumed run lets its checkpoint go, and the memory told is within a fifth of its peak", "[slow]") {
   if (kChecked) return;
   const TemporaryDirectory directory;
   const std::string run = directory.path("run");

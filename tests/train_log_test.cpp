@@ -68,7 +68,7 @@ TEST_CASE("log: every flipped bit is refused on resuming, or lies behind what is
   }
 }
 
-TEST_CASE("log: every flipped bit is refused where a run is read for a sweep, a report, a comparison or a table") {
+TEST_CASE("log: every flipped bit is refused where a run is read for a sweep, a report, a comparison or a table", "[slow]") {
   const Workshop shop;
   REQUIRE(shop.train("run", {"log.layers_every=0", "train.steps=2", "log.report=false"}).code == 0);
   const std::string log = shop.metrics("run"), path = shop.path("run/metrics.jsonl"), table = metrics_csv(log, path);

@@ -84,7 +84,7 @@ double last_to_first_gradient(const std::string& name, const std::string& direct
 
 }  // namespace
 
-TEST_CASE("after 25 steps Post-LN without warmup has starved its lower layers, and neither of the others has") {
+TEST_CASE("after 25 steps Post-LN without warmup has starved its lower layers, and neither of the others has", "[slow]") {
   // An independent implementation: 3,140-42,300, 7.2-9.0 and 0.44-0.66 over six seeds; the bounds stand wide of these.
   set_threads(allowed_threads().count);
   const TemporaryDirectory directory;
