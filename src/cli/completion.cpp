@@ -48,7 +48,7 @@ std::string choices_of(std::string_view value) {
   return out == value || value.find(' ') != std::string_view::npos ? "" : out;
 }
 
-std::string quoted(std::string_view s) {
+std::string fish_quoted(std::string_view s) {
   std::string out = "'";
   for (const char c : s) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
@@ -58,7 +58,7 @@ std::string script(std::string_view shell) {
   std::string settings, settings_with_words, commands_with_settings, names = "help ", by_key, by_command;
   std::string fish = "# normlab completion fish | source\n";
   const auto add_fish = [&](std::string_view condition, const auto&... rest) {
-    fish += text("complete -c normlab -n ", quoted(condition), rest..., '\n');
+    fish += text("complete -c normlab -n ", fish_quoted(condition), rest..., '\n');
   };
   const auto add_case = [&](std::string_view command, std::string_view key, std::string_view choices) {
     by_key += text("    ", command, ' ', key, "') choices=(", choices, ") ;;\n");
@@ -75,24 +75,24 @@ std::string script(std::string_view shell) {
   for (const Command* command : commands()) {
     const std::string seen = text("__fish_seen_subcommand_from ", command->name), words = choices_of(command->usage);
     names += text(command->name, ' ');
-    add_fish("__fish_use_subcommand", " -f -a ", command->name, " -d ", quoted(command->summary));
-    if (!words.empty()) add_fish(seen, " -f -a ", quoted(words));
+    add_fish("__fish_use_subcommand", " -f -a ", command->name, " -d ", fish_quoted(command->summary));
+    if (!words.empty()) add_fish(seen, " -f -a ", fish_quoted(words));
     by_command += text("      ", command->name, ") choices=(", words, words.empty() ? "" : " ");
     for (const Option& option : command->options) {
       const std::string few = choices_of(option.value);
       by_command += text(option.name, ' ');
       if (!option.value.empty()) add_case(text('\'', command->name), option.name, few);
-      add_fish(seen, " -l ", option.name.substr(2), option.value.empty() ? "" : " -r", " -d ", quoted(option.help),
-               few.empty() ? "" : text(" -f -a ", quoted(few)));
+      add_fish(seen, " -l ", option.name.substr(2), option.value.empty() ? "" : " -r", " -d ", fish_quoted(option.help),
+               few.empty() ? "" : text(" -f -a ", fish_quoted(few)));
     }
     by_command += takes_settings(*command) ? "--help \"${settings[@]}\") ;;\n" : "--help) ;;\n";
     if (takes_settings(*command)) commands_with_settings += text(' ', command->name);
   }
   add_fish("__fish_use_subcommand", " -f -a help -l help -l version");
-  add_fish("__fish_seen_subcommand_from help", " -f -a ", quoted(names));
+  add_fish("__fish_seen_subcommand_from help", " -f -a ", fish_quoted(names));
   const std::string seen = text("__fish_seen_subcommand_from", commands_with_settings, "; and ");
-  add_fish(seen + "not string match -q '*=*' -- (commandline -ct)", " -a ", quoted(settings));
-  add_fish(seen + "string match -q '*=*' -- (commandline -ct)", " -a ", quoted(settings_with_words));
+  add_fish(seen + "not string match -q '*=*' -- (commandline -ct)", " -a ", fish_quoted(settings));
+  add_fish(seen + "string match -q '*=*' -- (commandline -ct)", " -a ", fish_quoted(settings_with_words));
   if (shell == "fish") return fish;
   std::string out(shell == "bash" ? kBash : kZsh);
   return out.replace(
