@@ -56,7 +56,7 @@ std::string code_point_name(char32_t code_point) {
   return "U+" + digits;
 }
 
-std::string printable(std::string_view s) {
+std::string printable(std::string_view s, std::string_view kept) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
   while (!s.empty()) {
@@ -64,10 +64,10 @@ std::string printable(std::string_view s) {
     const bool is_control = step.code_point < 0x20 || (step.code_point >= 0x7F && step.code_point < 0xA0);
     const std::string_view bytes = s.substr(0, static_cast<std::size_t>(step.length));
     s.remove_prefix(bytes.size());
-    if (bytes == "\r" || bytes == "\t")
-      out += bytes == "\r" ? "\\r" : "\\t";
-    else if (bytes == "\n" || (step.status == Utf8Step::valid && !is_control))
+    if ((step.status == Utf8Step::valid && !is_control) || kept.find(bytes) != std::string_view::npos)
       out += bytes;
+    else if (bytes == "\r" || bytes == "\t")
+      out += bytes == "\r" ? "\\r" : "\\t";
     else
       for (const char c : bytes)
         out += {'\\', 'x', kHex[static_cast<unsigned char>(c) / 16], kHex[static_cast<unsigned char>(c) % 16]};

@@ -58,7 +58,7 @@ void Progress::on_late_evaluation(const EvalReport& evaluation, RunControl& cont
       sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options, [&] { return control.signalled(); });
   control.evaluation_cut = !sample;
   if (!sample) return;
-  terminal_.line(indented(*sample));
+  terminal_.line(indented(*sample), kKeptOfSamples);
   metrics_.line(log_line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}})));
 }
 

@@ -26,7 +26,7 @@ int Terminal::columns() const {
 
 void Terminal::status(std::string_view content) {
   if (!live_) return;
-  std::string whole(content.substr(0, static_cast<std::size_t>(columns() - 1)));
+  std::string whole(printable(content).substr(0, static_cast<std::size_t>(columns() - 1)));
   const std::size_t width = whole.size();
   whole.resize(std::max(width, status_width_), ' ');  // over what the last one left; no escape sequence is needed
   write("\r" + whole);
@@ -38,9 +38,9 @@ void Terminal::clear() {
   status_width_ = 0;
 }
 
-void Terminal::line(std::string_view content) {
+void Terminal::line(std::string_view content, std::string_view kept) {
   clear();
-  write(text(printable(content), '\n'));
+  write(text(printable(content, kept), '\n'));
 }
 
 // Progress that cannot be shown is no reason to end a run.
@@ -50,6 +50,10 @@ void Terminal::write(std::string_view bytes) {
     if (count <= 0) return;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+}
+
+std::string for_output(std::string_view bytes) {
+  return isatty(STDOUT_FILENO) == 1 ? printable(bytes, kKeptOfSamples) : std::string(bytes);
 }
 
 std::string indented(std::string_view content) {

@@ -18,8 +18,8 @@ class Terminal {
   void status(std::string_view content);
   // Takes the live line away, before something else is written to the terminal.
   void clear();
-  // A line that stays. Ends the live line first.
-  void line(std::string_view content);
+  // A line that stays, printable but for control characters of `kept`. Takes the live line away first.
+  void line(std::string_view content, std::string_view kept = "\n");
 
  private:
   void write(std::string_view bytes);
@@ -29,6 +29,10 @@ class Terminal {
   std::size_t status_width_ = 0;  // columns of the live line; 0: there is none
 };
 
+inline constexpr std::string_view kKeptOfSamples = "\n\t";
+
+// What standard output gets: exact, but printable where it is a terminal.
+std::string for_output(std::string_view bytes);
 // Each line behind four spaces.
 std::string indented(std::string_view content);
 std::string clock_text(double seconds);  // "1:05", "2:00:00"
