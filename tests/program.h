@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -31,6 +32,7 @@ struct Surroundings {
   bool deaf_output = false;                          // standard output is a pipe that nobody reads
   bool terminal = false;                             // standard error is a terminal, without translation of line ends
   bool terminal_output = false;                      // standard output is it too; what comes out is all in `err`
+  unsigned short columns = 0;                        // of the terminal
   std::optional<uid_t> user{};                       // who runs it, where the tests are the superuser's
 };
 
@@ -52,7 +54,7 @@ class Process {
       close(deaf[0]);
       fcntl(deaf[1], F_SETFD, FD_CLOEXEC);
     }
-    if (around.terminal) terminal = open_terminal();
+    if (around.terminal) terminal = open_terminal(around.columns);
     child_ = fork();
     if (child_ == 0) {
       dup2(input_, 0);
@@ -141,7 +143,7 @@ class Process {
     return out;
   }
 
-  int open_terminal() {
+  int open_terminal(unsigned short columns) {
     master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0) return -1;
     const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -149,6 +151,9 @@ class Process {
     tcgetattr(terminal, &settings);
     settings.c_oflag &= ~static_cast<tcflag_t>(OPOST);
     tcsetattr(terminal, TCSANOW, &settings);
+    winsize size{};
+    size.ws_col = columns;
+    if (columns > 0) ioctl(terminal, TIOCSWINSZ, &size);
     return terminal;
   }
 
