@@ -1,5 +1,5 @@
 // What reaches a terminal: control characters of names and samples are escaped there, and exact in a pipe or a file;
-// and a live line that fits.
+// a live line that fits; and commands that can be copied from it.
 #include "normlab/train/terminal.h"
 
 #include <sys/ioctl.h>
@@ -259,10 +259,10 @@ TEST_CASE("terminal: no old character is left of a longer live line, nor of one 
       terminal.status(kFields);
       terminal.status({{"1/2", 0}});
       CHECK(screen.rows() == Strings{"first", "1/2"});
-      for (const unsigned short columns : {40, 100, 20, 80, 15}) {
+      for (const int columns : {40, 100, 20, 80, 15}) {
         terminal.status(kFields);
         screen.rows();
-        screen.widen(columns, breaks);
+        screen.widen(static_cast<unsigned short>(columns), breaks);
         terminal.status({{"1/2", 0}, {"ab", 1}});
         CHECK(screen.rows() == Strings{"first", "1/2 ab"});
       }
@@ -307,5 +307,54 @@ TEST_CASE("terminal: after an interruption the messages begin on a line of their
     CHECK(holds(before, "/1000000 loss "));
     CHECK(before.size() < 40);
     CHECK(screen.escapes == no_color.empty());
+  }
+}
+
+TEST_CASE("commands: a path is one word of a shell, plain where it can be") {
+  CHECK(shell_quoted("runs/tiny-2.a_b,c:d+e@f%g") == "runs/tiny-2.a_b,c:d+e@f%g");
+  CHECK(shell_quoted("it's a $run") == R"('it'\''s a $run')");
+  CHECK(shell_quoted("a\\b") == R"('a\b')");
+  CHECK(shell_quoted("\xC3\xBC") == "'\xC3\xBC'");
+  CHECK(shell_quoted("a\x1B\nb\xFF") == R"('a'$'\x1B'''$'\x0A''b'$'\xFF''')");
+  CHECK(shell_quoted("-x") == "./-x");
+  CHECK(shell_quoted("/a=b") == "'/a=b'");
+  CHECK(shell_quoted("a=b/c") == "'./a=b/c'");
+  CHECK(shell_quoted("[a]") == "'./[a]'");
+}
+
+TEST_CASE("commands: what a run suggests works as it stands, whatever its directory is called") {
+  const Workshop shop;
+  const auto runs = [&](const std::string& command) {
+    CAPTURE(command);
+    const std::string script = text("normlab() { '", NORMLAB_PROGRAM, "' \"$@\"; }; cd '", shop.path(""), "' && { ",
+                                    command, "\n} > out.txt 2> err.txt");
+    const int status = std::system(script.c_str());
+    INFO(read_file(shop.path("out.txt")) << read_file(shop.path("err.txt")));
+    CHECK(status == 0);
+  };
+  const auto behind = [](const std::string& said, const std::string& mark) {
+    CAPTURE(said, mark);
+    REQUIRE(holds(said, mark));
+    const std::string rest = said.substr(said.find(mark) + mark.size());
+    return rest.substr(0, rest.find('\n'));
+  };
+  const Surroundings there{.directory = shop.path("")};
+  for (const char* name :
+       {"it's a run", "-x", "a=b", "[x]: y", "~", "d e/$HOME `f` \"g\"", "\xC3\xBC;#&|<>*?!(", " s"}) {
+    CAPTURE(name);
+    const std::filesystem::path directory = shop.path("./") + name;
+    std::filesystem::create_directories(directory.parent_path());
+    const Finished half = run_program({"train", "tiny.yaml", "run.dir=" + Json(name).line(), "--stop-at=2"}, there);
+    INFO(half.err);
+    REQUIRE(half.code == 0);
+    runs(behind(half.out, "next: "));
+    const std::string whole = read_file(shop.path("out.txt"));
+    runs(behind(whole, "next: "));
+    runs(behind(whole, " --tokens 300\n      "));
+    std::filesystem::remove_all(directory / "checkpoints");
+    const Finished none =
+        run_program({"train", "--resume", directory.lexically_relative(shop.path("")).string()}, there);
+    CHECK(none.code == 2);
+    runs("normlab train" + behind(none.err, "Start it anew: normlab train"));
   }
 }

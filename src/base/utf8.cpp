@@ -75,4 +75,20 @@ std::string printable(std::string_view s, std::string_view kept) {
   return out;
 }
 
+std::string shell_quoted(std::string_view path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+@%";
+  const bool is_ambiguous = path.empty() || std::string_view("-'\"[{~ ").find(path[0]) != std::string_view::npos ||
+                            path.find('=') < path.find('/');
+  const std::string word = (is_ambiguous ? "./" : "") + std::string(path);
+  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (std::string_view rest = word; !rest.empty();) {
+    const std::string_view bytes = rest.substr(0, static_cast<std::size_t>(utf8_step(rest).length));
+    rest.remove_prefix(bytes.size());
+    const std::string shown = bytes == "'" ? "'\\''" : printable(bytes, "");
+    out += shown.starts_with('\\') && bytes != "\\" ? "'$'" + shown + "''" : shown;
+  }
+  return out + "'";
+}
+
 }  // namespace normlab
