@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,7 +30,9 @@ struct Surroundings {
   std::optional<rlim_t> file_limit{};                // bytes of the largest file that it may write
   std::optional<rlim_t> process_limit{};             // of its user; the superuser has none
   bool deaf_output = false;                          // standard output is a pipe that nobody reads
-  bool terminal = false;                             // standard error is a terminal
+  bool terminal = false;                             // standard error is a terminal, without translation of line ends
+  bool terminal_output = false;                      // standard output is it too; what comes out is all in `err`
+  unsigned short columns = 0;                        // of the terminal
   std::optional<uid_t> user{};                       // who runs it, where the tests are the superuser's
 };
 
@@ -50,11 +54,11 @@ class Process {
       close(deaf[0]);
       fcntl(deaf[1], F_SETFD, FD_CLOEXEC);
     }
-    if (around.terminal) terminal = open_terminal();
+    if (around.terminal) terminal = open_terminal(around.columns);
     child_ = fork();
     if (child_ == 0) {
       dup2(input_, 0);
-      dup2(around.deaf_output ? deaf[1] : out_, 1);
+      dup2(around.deaf_output ? deaf[1] : around.terminal_output ? terminal : out_, 1);
       dup2(around.terminal ? terminal : err_, 2);
       for (const int file : around.closed) close(file);
       if (around.file_limit) {
@@ -139,10 +143,18 @@ class Process {
     return out;
   }
 
-  int open_terminal() {
+  int open_terminal(unsigned short columns) {
     master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0) return -1;
-    return open(ptsname(master_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    termios settings{};
+    tcgetattr(terminal, &settings);
+    settings.c_oflag &= ~static_cast<tcflag_t>(OPOST);
+    tcsetattr(terminal, TCSANOW, &settings);
+    winsize size{};
+    size.ws_col = columns;
+    if (columns > 0) ioctl(terminal, TIOCSWINSZ, &size);
+    return terminal;
   }
 
   int input_, out_, err_, master_ = -1;

@@ -56,7 +56,7 @@ std::string code_point_name(char32_t code_point) {
   return "U+" + digits;
 }
 
-std::string printable(std::string_view s) {
+std::string printable(std::string_view s, std::string_view kept) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
   while (!s.empty()) {
@@ -64,15 +64,31 @@ std::string printable(std::string_view s) {
     const bool is_control = step.code_point < 0x20 || (step.code_point >= 0x7F && step.code_point < 0xA0);
     const std::string_view bytes = s.substr(0, static_cast<std::size_t>(step.length));
     s.remove_prefix(bytes.size());
-    if (bytes == "\r" || bytes == "\t")
-      out += bytes == "\r" ? "\\r" : "\\t";
-    else if (bytes == "\n" || (step.status == Utf8Step::valid && !is_control))
+    if ((step.status == Utf8Step::valid && !is_control) || kept.find(bytes) != std::string_view::npos)
       out += bytes;
+    else if (bytes == "\r" || bytes == "\t")
+      out += bytes == "\r" ? "\\r" : "\\t";
     else
       for (const char c : bytes)
         out += {'\\', 'x', kHex[static_cast<unsigned char>(c) / 16], kHex[static_cast<unsigned char>(c) % 16]};
   }
   return out;
+}
+
+std::string shell_quoted(std::string_view path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+@%";
+  const bool is_ambiguous = path.empty() || std::string_view("-'\"[{~ ").find(path[0]) != std::string_view::npos ||
+                            path.find('=') < path.find('/');
+  const std::string word = (is_ambiguous ? "./" : "") + std::string(path);
+  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (std::string_view rest = word; !rest.empty();) {
+    const std::string_view bytes = rest.substr(0, static_cast<std::size_t>(utf8_step(rest).length));
+    rest.remove_prefix(bytes.size());
+    const std::string shown = bytes == "'" ? "'\\''" : printable(bytes, "");
+    out += shown.starts_with('\\') && bytes != "\\" ? "'$'" + shown + "''" : shown;
+  }
+  return out + "'";
 }
 
 }  // namespace normlab

@@ -7,6 +7,7 @@
 #include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
 #include "normlab/train/run_config.h"
+#include "normlab/train/terminal.h"
 
 namespace normlab::cli {
 namespace {
@@ -19,7 +20,7 @@ int parse(const std::string& path) {
   const std::string file = path == "-" ? "/dev/stdin" : path;
   const Json value =
       file.ends_with(".json") ? parse_json(read_file(file), file) : config::json_of(config::read_yaml(file));
-  print(value.indented() + "\n");
+  print(for_output(value.indented() + "\n"));
   return 0;
 }
 

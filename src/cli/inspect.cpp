@@ -112,7 +112,7 @@ int run(const Words& words) {
   }
   Json document = json_of(report);
   if (curvature) document.set("curvature", json_of(*curvature));
-  print(document.indented() + "\n");
+  print(for_output(document.indented() + "\n"));
   return 0;
 }
 

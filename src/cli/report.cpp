@@ -22,7 +22,7 @@ void write_page(const Words& words, std::string path, bool beside_its_run, std::
   if (out) path = *out;
   if (out || !beside_its_run) require_new_file("report", path);
   write_output(path, page);
-  print(path + "\n");
+  print(for_output(path + "\n"));
 }
 
 int report_sweep(const Words& words, const std::string& directory) {

@@ -96,7 +96,8 @@ int run(const Words& words) {
   const SweepWords given = sweep_words(words);
   const std::vector<Sweep> sweeps = chosen(words, given);
   if (words.has("--list")) {
-    for (const Sweep& sweep : sweeps) print(text(sweep.head.id, '\t', sweep.name, '\t', sweep.head.title, '\n'));
+    for (const Sweep& sweep : sweeps)
+      print(for_output(text(sweep.head.id, '\t', sweep.name, '\t', sweep.head.title, '\n')));
     return 0;
   }
   Terminal terminal = Terminal::standard_error();
@@ -110,7 +111,7 @@ int run(const Words& words) {
     for (const char* part : {"runs", "claims"}) append(document, sweep_document(sweep, result), part, sweep.name);
     if (!words.has("--json")) print_result(printable(verdicts(sweep, result, directory)) + "\n");
   }
-  if (words.has("--json")) print_result(document.indented() + "\n");
+  if (words.has("--json")) print_result(for_output(document.indented() + "\n"));
   return all_hold ? 0 : 1;
 }
 

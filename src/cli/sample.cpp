@@ -9,6 +9,7 @@
 #include "normlab/base/utf8.h"
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/sampler.h"
+#include "normlab/train/terminal.h"
 
 namespace normlab::cli {
 namespace {
@@ -42,10 +43,10 @@ std::string prompt_of(const Words& words) {
 void print_sample(const Gpt& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                   std::int64_t count, const SampleOptions& options, StopStrings stop) {
   StreamDecoder decoder(tokenizer);
-  for (const std::int32_t id : prompt) print(decoder.push(id));
+  for (const std::int32_t id : prompt) print(for_output(decoder.push(id)));
   Sampler sampler(model, prompt.empty() ? default_prompt(tokenizer) : Ids(prompt.begin(), prompt.end()), options);
-  for (std::int64_t i = 0; i < count && !stop.met(); ++i) print(stop.push(decoder.push(sampler.next())));
-  print(stop.push(decoder.finish()) + stop.finish() + "\n");
+  for (std::int64_t i = 0; i < count && !stop.met(); ++i) print(for_output(stop.push(decoder.push(sampler.next()))));
+  print(for_output(stop.push(decoder.finish()) + stop.finish() + "\n"));
 }
 
 int run(const Words& words) {

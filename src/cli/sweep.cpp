@@ -3,6 +3,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/utf8.h"
 #include "normlab/lab/report.h"
+#include "normlab/train/terminal.h"
 #include "sweep_command.h"
 
 namespace normlab::cli {
@@ -25,13 +26,13 @@ int run(const Words& words) {
   const std::string& path = words.only_file("SWEEP");
   const SweepWords given = sweep_words(words);
   const Sweep sweep = load_sweep(path, given.overrides, words.integer("--seeds", 1));
-  if (words.has("--dry-run")) return print(listed(sweep)), 0;
+  if (words.has("--dry-run")) return print(printable(listed(sweep))), 0;
   const std::string directory = given.directory.value_or("runs/" + sweep.name);
   Terminal terminal = Terminal::standard_error();
   const SweepResult result = run_in(sweep, directory, words, terminal);
   if (result.interrupted) return 128 + watch_signals();
   if (words.has("--json"))
-    print_result(sweep_document(sweep, result).indented() + "\n");
+    print_result(for_output(sweep_document(sweep, result).indented() + "\n"));
   else
     print_result(printable(text(sweep_text(sweep, directory, result, Terminal::standard_error().columns()),
                                 "\nreport: ", directory, "/report.html\n")));

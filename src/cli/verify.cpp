@@ -8,6 +8,7 @@
 #include "normlab/base/utf8.h"
 #include "normlab/config/fields.h"
 #include "normlab/formats/json.h"
+#include "normlab/train/terminal.h"
 
 namespace normlab::cli {
 namespace {
@@ -76,7 +77,7 @@ int run(const Words& words) {
       print_result(printable(line_of(file, width, report)));
   }
   if (words.has("--json"))
-    print_result(Json::object({{"files", std::move(files)}}).indented() + "\n");
+    print_result(for_output(Json::object({{"files", std::move(files)}}).indented() + "\n"));
   else if (words.files().size() > 1 || refused == 0)
     print_result(text(agree, " agree, ", differ, " differ, ", refused, " refused\n"));
   if (agree + differ == 0) {

@@ -15,6 +15,7 @@
 #include "normlab/base/files.h"
 #include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/utf8.h"
 #include "normlab/lab/bench_parts.h"
 
 namespace normlab {
@@ -36,7 +37,7 @@ void write_or_exit(int file, std::string_view bytes) {
     with_team([&] { write_or_exit(result, measure().line()); });
     _exit(0);
   } catch (const std::exception& error) {
-    write_or_exit(STDERR_FILENO, text("normlab: bench: ", error.what(), '\n'));
+    write_or_exit(STDERR_FILENO, text("normlab: bench: ", printable(error.what()), '\n'));
     _exit(4);
   }
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "normlab/base/files.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/train/run.h"
 #include "normlab/train/tidy.h"
@@ -163,7 +164,7 @@ Json record_of(const std::string& directory) {
   check<DataError>(outcome && outcome->is_string() && parameters && parameters->is_number(), path,
                    ": outcome or parameters are missing, which that of a run has; it is damaged: normlab train "
                    "--resume ",
-                   directory, " writes it anew");
+                   shell_quoted(directory), " writes it anew");
   if (outcome->string() == "running" && unsaid_end(directory)) record.set("outcome", "interrupted");
   return record;
 }

@@ -122,7 +122,7 @@ class Runner {
     plan();
     try {
       while (!waiting_.empty() || !running_.empty()) {
-        if (options_.interrupted != nullptr && *options_.interrupted != 0) return stop_all(), false;
+        if (options_.interrupted != nullptr && *options_.interrupted != 0) return terminal_.end(), stop_all(), false;
         while (!waiting_.empty() && running_.size() < crew_.processes) start_next();
         if (!take_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
         show_status();
@@ -220,8 +220,11 @@ class Runner {
   void show_status() {
     if (!terminal_.is_live() || seconds_since(shown_) < 0.2) return;
     shown_ = Clock::now();
-    terminal_.status(text(bar(static_cast<double>(done_) / static_cast<double>(remaining_)), ' ', done_, '/',
-                          remaining_, ' ', sweep_.name, time_left()));
+    std::vector<Terminal::Field> fields{{bar(static_cast<double>(done_) / static_cast<double>(remaining_)), 2},
+                                        {text(done_, '/', remaining_), 0},
+                                        {sweep_.name, 3}};
+    if (const std::string left = time_left(); !left.empty()) fields.push_back({left.substr(2), 1});
+    terminal_.status(std::move(fields));
   }
 
   void show_done(const Point& point) {

@@ -4,6 +4,7 @@
 #include <sys/time.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -35,14 +36,21 @@ void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation,
     shown_ = Clock::now();
     const double elapsed = seconds_since(start_), steps = static_cast<double>(config_.train.steps);
     const double left = elapsed / static_cast<double>(step.step - first_) * (steps - static_cast<double>(step.step));
-    const std::string figures =
-        text(step.step, '/', config_.train.steps, " loss ", fixed(step.loss, 4), " lr ", three_significant(step.lr),
-             " grad ", three_significant(step.grad_norm), " ", fixed(static_cast<double>(tokens_) / elapsed / 1000, 1),
-             "k tokens/s ", clock_text(left), " left");
-    if (terminal_.is_live())  // fits 80 columns up to 99,999 steps
-      terminal_.status(text(bar(static_cast<double>(step.step) / steps), ' ', figures));
+    const std::string count = text(step.step, '/', config_.train.steps), loss = text("loss ", fixed(step.loss, 4)),
+                      lr = text("lr ", three_significant(step.lr)),
+                      grad = text("grad ", three_significant(step.grad_norm)),
+                      speed = text(fixed(static_cast<double>(tokens_) / elapsed / 1000, 1), "k tokens/s"),
+                      rest = text(clock_text(left), " left");
+    if (terminal_.is_live())  // all of it fits 80 columns up to 99,999 steps
+      terminal_.status({{bar(static_cast<double>(step.step) / steps), 3},
+                        {count, 0},
+                        {loss, 1},
+                        {lr, 4},
+                        {grad, 5},
+                        {speed, 6},
+                        {rest, 2}});
     else
-      terminal_.line(text("step ", figures));
+      terminal_.line(text("step ", join(std::array{count, loss, lr, grad, speed, rest}, " ")));
   }
   if (evaluation) on_late_evaluation(*evaluation, control);
 }
@@ -58,7 +66,7 @@ void Progress::on_late_evaluation(const EvalReport& evaluation, RunControl& cont
       sample_text(model_, data_.tokenizer(), config_.log.sample_tokens, options, [&] { return control.signalled(); });
   control.evaluation_cut = !sample;
   if (!sample) return;
-  terminal_.line(indented(*sample));
+  terminal_.line(indented(*sample), kKeptOfSamples);
   metrics_.line(log_line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}})));
 }
 

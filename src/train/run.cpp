@@ -11,6 +11,7 @@
 #include "normlab/base/machine.h"
 #include "normlab/base/memory.h"
 #include "normlab/base/parallel.h"
+#include "normlab/base/utf8.h"
 #include "normlab/data/corpus.h"
 #include "normlab/formats/json.h"
 #include "normlab/train/memory_estimate.h"
@@ -271,7 +272,7 @@ Dataset text_of_run(const Checkpoint& checkpoint, const RunConfig& config, bool 
                            "; --resume takes the text that the run began with: name it with "
                            "data.source=PATH where it was moved. On another one a new run may start from the run's "
                            "weights: model.from=",
-                           directory));
+                           shell_quoted(directory)));
     }
   };
   try {
@@ -345,7 +346,7 @@ void refuse_without_checkpoint(const std::string& directory) {
   const std::string folder = text(directory, "/checkpoints"), best = text(folder, "/best.safetensors");
   if (!checkpoint_steps(folder).empty()) return;
   std::string advice = text("the run ended before its first, or it was deleted. Start it anew: normlab train ",
-                            directory, "/config.yaml run.dir=", directory, " --force");
+                            shell_quoted(directory + "/config.yaml"), " run.dir=", shell_quoted(directory), " --force");
   if (std::filesystem::exists(best)) {
     const std::int64_t step = Checkpoint(best).state().step;
     advice =

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "normlab/base/utf8.h"
 #include "normlab/optim/optimizer.h"
 #include "normlab/train/memory_estimate.h"
 #include "normlab/train/run.h"
@@ -146,6 +147,7 @@ void InitialLossWatch::on_step_end(const StepReport& step, const EvalReport*, Ru
 
 std::string summary_of(const RunReport& report, const std::string& directory, const std::string& program,
                        const RunConfig& config, const DataFacts& data) {
+  const std::string call = shell_quoted(program);
   std::string out = text("outcome: ", config::to_string(report.outcome), " after ", report.step, " steps");
   if (!report.reason.empty()) out += text(": ", report.reason);
   if (report.last_eval) {
@@ -160,13 +162,14 @@ std::string summary_of(const RunReport& report, const std::string& directory, co
   if (report.outcome == Outcome::nonfinite || report.outcome == Outcome::diverged)
     return out + text("\nnext: a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0\n");
   if (report.outcome == Outcome::interrupted && report.step == 0)
-    return out + text("\nnothing was trained yet; next: ", program, " train ", directory,
-                      "/config.yaml run.dir=", directory, " --force\n");
+    return out + text("\nnothing was trained yet; next: ", call, " train ", shell_quoted(directory + "/config.yaml"),
+                      " run.dir=", shell_quoted(directory), " --force\n");
   if (report.outcome == Outcome::interrupted)
-    return out + text("\nnext: ", program, " train --resume ", directory, '\n');
-  const std::string checkpoint = text(directory, report.overfitted ? "/checkpoints/best.safetensors" : "");
-  return out + text("\nnext: ", program, " sample ", checkpoint, " --tokens 300\n      ", program, " eval ", checkpoint,
-                    '\n');
+    return out + text("\nnext: ", call, " train --resume ", shell_quoted(directory), '\n');
+  const std::string checkpoint =
+      shell_quoted(text(directory, report.overfitted ? "/checkpoints/best.safetensors" : ""));
+  return out +
+         text("\nnext: ", call, " sample ", checkpoint, " --tokens 300\n      ", call, " eval ", checkpoint, '\n');
 }
 
 }  // namespace normlab

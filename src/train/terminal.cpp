@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "normlab/base/text.h"
 #include "normlab/base/utf8.h"
@@ -24,23 +25,45 @@ int Terminal::columns() const {
   return ioctl(file_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-void Terminal::status(std::string_view content) {
+void Terminal::status(std::vector<Field> fields) {
   if (!live_) return;
-  std::string whole(content.substr(0, static_cast<std::size_t>(columns() - 1)));
-  const std::size_t width = whole.size();
-  whole.resize(std::max(width, status_width_), ' ');  // over what the last one left; no escape sequence is needed
-  write("\r" + whole);
-  status_width_ = width;
+  fields_ = std::move(fields);
+  write(text(erasure(), fitting(), '\r'));
 }
 
 void Terminal::clear() {
-  if (status_width_ > 0) write(text('\r', std::string(status_width_, ' '), '\r'));
-  status_width_ = 0;
+  if (!fields_.empty()) write(erasure());
+  fields_.clear();
 }
 
-void Terminal::line(std::string_view content) {
+void Terminal::end() {
+  if (!fields_.empty()) write(text(erasure(), fitting(), '\n'));
+  fields_.clear();
+}
+
+// No character takes more columns than bytes.
+std::string Terminal::fitting() const {
+  const std::size_t room = static_cast<std::size_t>(columns() - 1);
+  std::vector<Field> fields = fields_;
+  for (;;) {
+    std::string out;
+    for (const Field& field : fields) out += text(out.empty() ? "" : " ", printable(field.content));
+    if (out.size() <= room || fields.size() <= 1) return out.substr(0, room);
+    fields.erase(std::ranges::max_element(fields, {}, &Field::rank));
+  }
+}
+
+// From the start of the line, where each status leaves the cursor: a terminal that was made narrower may have broken
+// the line into several, and keeps the cursor at its character.
+std::string Terminal::erasure() const {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color == nullptr || *no_color == '\0') return "\r\x1B[J";  // ECMA-48: erase to the end of the page
+  return text('\r', std::string(static_cast<std::size_t>(columns()), ' '), '\r');
+}
+
+void Terminal::line(std::string_view content, std::string_view kept) {
   clear();
-  write(text(printable(content), '\n'));
+  write(text(printable(content, kept), '\n'));
 }
 
 // Progress that cannot be shown is no reason to end a run.
@@ -50,6 +73,10 @@ void Terminal::write(std::string_view bytes) {
     if (count <= 0) return;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+}
+
+std::string for_output(std::string_view bytes) {
+  return isatty(STDOUT_FILENO) == 1 ? printable(bytes, kKeptOfSamples) : std::string(bytes);
 }
 
 std::string indented(std::string_view content) {

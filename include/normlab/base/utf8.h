@@ -33,9 +33,13 @@ void append_utf8(std::string& out, char32_t code_point);
 // "U+03A9"
 std::string code_point_name(char32_t code_point);
 
-// What a message may quote, for a terminal: control characters other than line ends, and bytes that are not UTF-8, as
+// What a message may quote, for a terminal: control characters but those of `kept`, and bytes that are not UTF-8, as
 // \r, \t or \x1B.
-std::string printable(std::string_view s);
+std::string printable(std::string_view s, std::string_view kept = "\n");
+
+// A path as a word of a command that a message suggests, for a shell: as it is, or in quotes; printable. ./ keeps it
+// from being taken for an option, an override or a value in YAML.
+std::string shell_quoted(std::string_view path);
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 

@@ -20,6 +20,7 @@ class Progress : public Observer {
  public:
   Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model, std::int64_t first,
            LineWriter& metrics);
+  ~Progress() override { terminal_.end(); }
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
   void on_late_evaluation(const EvalReport& evaluation, RunControl& control) override;
 
