@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "normlab/base/files.h"
 #include "normlab/formats/json.h"
+#include "normlab/host/files.h"
 #include "program.h"
 #include "temporary.h"
 

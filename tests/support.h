@@ -10,7 +10,8 @@
 #include "normlab/base/rng.h"
 #include "normlab/tensor/tensor.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // A tensor that needs a gradient, with values N(0, 1) times `scale`.
 inline Tensor random_tensor(Shape shape, std::uint64_t seed, Real scale = 1) {
@@ -63,4 +64,5 @@ inline void check_gradients(const std::string& what, const std::vector<Tensor>& 
   }
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

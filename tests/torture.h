@@ -16,7 +16,7 @@
 #include "cli_runs.h"
 #include "normlab/base/rng.h"
 #include "normlab/base/text.h"
-#include "normlab/train/checkpoint.h"
+#include "normlab/run/checkpoint.h"
 
 namespace normlab {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "normlab/base/check.h"
+#include "normlab/base/denormals.h"
 
 namespace normlab {
 namespace {
@@ -210,6 +211,18 @@ void run_on_team(Index items, void (*call)(const void* f, Index begin, Index end
 #else
   call(f, 0, items);
 #endif
+}
+
+void flush_denormals(bool on) {
+  // LLVM's OpenMP gives its threads the flags of the one that opens a region, and restores these after it.
+  set_denormals_flushed(on);
+  in_every_thread([on](int) { set_denormals_flushed(on); });
+}
+
+std::vector<char> flushes_denormals() {
+  std::vector<char> flags(static_cast<std::size_t>(measured_threads()));
+  in_every_thread([&](int thread) { flags[static_cast<std::size_t>(thread)] = denormals_flushed(); });
+  return flags;
 }
 
 }  // namespace normlab

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "normlab/base/machine.h"
+#include "normlab/base/denormals.h"
 
 namespace normlab {
 namespace {

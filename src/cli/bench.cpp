@@ -1,13 +1,14 @@
 // normlab bench: how fast it is here.
-#include "normlab/lab/bench.h"
+#include "normlab/bench/bench.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
-#include "normlab/base/machine.h"
+#include "normlab/host/files.h"
+#include "normlab/host/limits.h"
+#include "normlab/host/process.h"
 
 namespace normlab::cli {
 namespace {

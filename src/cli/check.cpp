@@ -1,5 +1,5 @@
 // normlab check: is a configuration sane?
-#include "normlab/lab/check.h"
+#include "normlab/lab/check/check.h"
 
 #include "command.h"
 #include "normlab/base/parallel.h"

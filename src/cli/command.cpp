@@ -2,10 +2,6 @@
 #include "command.h"
 
 #include <signal.h>
-
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,8 +12,8 @@
 #include <filesystem>
 
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/config/loader.h"
+#include "normlab/host/files.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
 
@@ -161,44 +157,6 @@ const volatile std::sig_atomic_t& watch_signals() {
   handle_signals(on_signal);
   return interrupted;
 }
-
-namespace {
-
-std::string the_own_path;
-
-// Of a name without a slash, as the shell finds it.
-std::string found_in_path(const std::string& name) {
-  const char* value = std::getenv("PATH");
-  std::string_view rest = value ? value : "";
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    const std::string place = text(end == 0 ? "." : rest.substr(0, end), '/', name);
-    std::error_code error;
-    if (std::filesystem::is_regular_file(place, error) && ::access(place.c_str(), X_OK) == 0) return place;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return name;
-}
-
-}  // namespace
-
-void find_own_path(const std::string& called) {
-  std::error_code error;
-  std::string path;
-#ifdef __APPLE__
-  std::uint32_t size = 0;
-  _NSGetExecutablePath(nullptr, &size);  // only says how long it is
-  path.resize(size);
-  path = _NSGetExecutablePath(path.data(), &size) == 0 ? path.c_str() : "";
-#else
-  path = std::filesystem::read_symlink("/proc/self/exe", error).string();
-#endif
-  if (path.empty()) path = called.find('/') == std::string::npos ? found_in_path(called) : called;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  the_own_path = error ? path : real.string();
-}
-
-const std::string& own_path() { return the_own_path; }
 
 std::string help_of(const Command& command) {
   std::string out = text("usage: normlab ", command.name, ' ', command.usage, "\n\n", command.about, "\n");

@@ -67,11 +67,6 @@ std::span<const Command* const> commands();  // in the order of a user's day
 void end_on_signals();
 // From here on they set the flag to their number, and a second one of SIGINT and SIGTERM ends the program at once.
 const volatile std::sig_atomic_t& watch_signals();
-// Called first, with argv[0], while the current directory is the one that it may be relative to.
-void find_own_path(const std::string& called);
-// The path of the running program.
-const std::string& own_path();
-
 std::string help_of(const Command& command);
 
 // Standard output: throws OutputClosed when its reader has gone, SystemError when the system refuses.

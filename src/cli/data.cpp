@@ -1,13 +1,13 @@
 // normlab data: writes one of the built-in corpora, or what the readers of YAML and JSON make of a file.
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
-#include "normlab/data/corpus.h"
+#include "normlab/data/corpora/corpora.h"
 #include "normlab/formats/json.h"
+#include "normlab/host/files.h"
+#include "normlab/run/terminal.h"
 #include "normlab/train/run_config.h"
-#include "normlab/train/terminal.h"
 
 namespace normlab::cli {
 namespace {

@@ -2,8 +2,8 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/utf8.h"
-#include "normlab/lab/report.h"
-#include "normlab/train/terminal.h"
+#include "normlab/report/report.h"
+#include "normlab/run/terminal.h"
 
 namespace normlab::cli {
 namespace {

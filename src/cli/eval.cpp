@@ -5,15 +5,16 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
-#include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/formats/json.h"
-#include "normlab/train/checkpoint.h"
+#include "normlab/host/files.h"
+#include "normlab/host/limits.h"
+#include "normlab/run/run_directory.h"
+#include "normlab/run/checkpoint.h"
+#include "normlab/run/run.h"
 #include "normlab/train/evaluate.h"
-#include "normlab/train/run.h"
 
 namespace normlab::cli {
 namespace {

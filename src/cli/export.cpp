@@ -1,12 +1,14 @@
 // normlab export: a model, or the metrics of a run, for other tools.
-#include "normlab/train/export.h"
+#include "normlab/interop/export.h"
 
 #include <filesystem>
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/utf8.h"
+#include "normlab/host/files.h"
+#include "normlab/run/checkpoint.h"
+#include "normlab/run/figures.h"
 
 namespace normlab::cli {
 namespace {
@@ -35,10 +37,12 @@ int run(const Words& words) {
     return 0;
   }
   const Checkpoint checkpoint(checkpoint_path(from));
+  const Gpt model = checkpoint.model();
+  const TrainedModel trained{checkpoint.config(), checkpoint.tokenizer(), model};
   if (to == "hf")
-    export_hugging_face(checkpoint, target);
+    export_hugging_face(trained, target);
   else
-    export_pytorch(checkpoint, target);
+    export_pytorch(trained, target);
   print(printable(text(target, ": written from ", checkpoint.path(), '\n')));
   return 0;
 }

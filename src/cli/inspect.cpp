@@ -1,16 +1,16 @@
 // normlab inspect: a model layer by layer.
-#include "normlab/lab/inspect.h"
+#include "normlab/lab/inspect/inspect.h"
 
 #include <unistd.h>
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/parallel.h"
 #include "normlab/base/utf8.h"
-#include "normlab/lab/curvature.h"
-#include "normlab/train/memory_estimate.h"
-#include "normlab/train/terminal.h"
+#include "normlab/host/files.h"
+#include "normlab/lab/curvature/curvature.h"
+#include "normlab/run/memory_estimate.h"
+#include "normlab/run/terminal.h"
 #include "subject.h"
 
 namespace normlab::cli {

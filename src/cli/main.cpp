@@ -8,9 +8,10 @@
 #include <new>
 
 #include "command.h"
-#include "normlab/base/build_facts.h"
 #include "normlab/base/check.h"
 #include "normlab/base/utf8.h"
+#include "normlab/host/build_facts.h"
+#include "normlab/host/process.h"
 
 namespace normlab::cli {
 namespace {

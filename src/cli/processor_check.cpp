@@ -2,7 +2,7 @@
 // was built for. Compiled for the base of the architecture.
 #include <unistd.h>
 
-#include "normlab/base/built_for.h"
+#include "normlab/host/processor_needs.h"
 
 namespace {
 

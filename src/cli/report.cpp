@@ -1,11 +1,14 @@
 // normlab report: what runs and sweeps have written, as a page, a picture or text.
-#include "normlab/lab/report.h"
+#include "normlab/report/report.h"
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/utf8.h"
-#include "normlab/train/terminal.h"
+#include "normlab/claims/report_sweep.h"
+#include "normlab/claims/sweep_directory.h"
+#include "normlab/claims/sweep_result.h"
+#include "normlab/host/files.h"
+#include "normlab/run/terminal.h"
 
 namespace normlab::cli {
 namespace {

@@ -5,6 +5,8 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/utf8.h"
+#include "normlab/claims/sweep_loader.h"
+#include "normlab/host/process.h"
 #include "sweep_command.h"
 
 namespace normlab::cli {

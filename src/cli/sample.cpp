@@ -3,13 +3,13 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
-#include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/base/utf8.h"
-#include "normlab/train/checkpoint.h"
+#include "normlab/host/files.h"
+#include "normlab/host/limits.h"
+#include "normlab/run/checkpoint.h"
+#include "normlab/run/terminal.h"
 #include "normlab/train/sampler.h"
-#include "normlab/train/terminal.h"
 
 namespace normlab::cli {
 namespace {

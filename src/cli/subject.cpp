@@ -3,12 +3,12 @@
 
 #include <filesystem>
 
-#include "normlab/base/machine.h"
 #include "normlab/base/parallel.h"
 #include "normlab/config/loader.h"
-#include "normlab/train/memory_estimate.h"
-#include "normlab/train/run.h"
-#include "normlab/train/starting_model.h"
+#include "normlab/host/limits.h"
+#include "normlab/run/memory_estimate.h"
+#include "normlab/run/run.h"
+#include "normlab/run/starting_model.h"
 
 namespace normlab::cli {
 namespace {

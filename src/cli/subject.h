@@ -7,8 +7,8 @@
 
 #include "command.h"
 #include "normlab/data/dataset.h"
-#include "normlab/lab/loss_surface.h"
-#include "normlab/train/checkpoint.h"
+#include "normlab/lab/curvature/loss_surface.h"
+#include "normlab/run/checkpoint.h"
 
 namespace normlab::cli {
 

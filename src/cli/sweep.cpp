@@ -2,8 +2,12 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/utf8.h"
-#include "normlab/lab/report.h"
-#include "normlab/train/terminal.h"
+#include "normlab/claims/report_sweep.h"
+#include "normlab/claims/sweep_loader.h"
+#include "normlab/claims/sweep_result.h"
+#include "normlab/host/process.h"
+#include "normlab/report/report.h"
+#include "normlab/run/terminal.h"
 #include "sweep_command.h"
 
 namespace normlab::cli {

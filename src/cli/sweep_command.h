@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "command.h"
-#include "normlab/lab/sweep.h"
+#include "normlab/claims/sweep.h"
 
 namespace normlab::cli {
 

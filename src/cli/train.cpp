@@ -4,9 +4,10 @@
 #include "command.h"
 #include "normlab/base/check.h"
 #include "normlab/base/utf8.h"
-#include "normlab/lab/curvature_log.h"
-#include "normlab/lab/report.h"
-#include "normlab/train/run.h"
+#include "normlab/host/process.h"
+#include "normlab/lab/curvature/curvature_log.h"
+#include "normlab/report/report.h"
+#include "normlab/run/run.h"
 
 namespace normlab::cli {
 namespace {

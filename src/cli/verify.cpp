@@ -8,7 +8,7 @@
 #include "normlab/base/utf8.h"
 #include "normlab/config/fields.h"
 #include "normlab/formats/json.h"
-#include "normlab/train/terminal.h"
+#include "normlab/run/terminal.h"
 
 namespace normlab::cli {
 namespace {

@@ -94,8 +94,9 @@ void read_value(const Yaml& value, const Reading& reading, double& out) {
   const auto x = core_float(value.text);
   if (value.quoted && x) reading.fail_type(value, "drop the quotes");
   if (is_plain(value) && !x && is_number_form(value.text))
-    reading.fail(value, text(excerpt(value.text), " is out of range; numbers other than 0 are from 4.9e-324 to 1.8e308 "
-                                                  "in size"));
+    reading.fail(value, text(excerpt(value.text),
+                             " is out of range; numbers other than 0 are from 4.9e-324 to 1.8e308 "
+                             "in size"));
   if (!is_plain(value) || !x) reading.fail_type(value);
   if (!std::isfinite(*x)) reading.fail(value, text(value.text, " is not finite; it takes finite numbers"));
   check_range(value, reading, *x);

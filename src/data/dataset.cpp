@@ -5,12 +5,11 @@
 #include <cmath>
 #include <filesystem>
 
-#include "draws.h"
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/hash.h"
 #include "normlab/base/memory.h"
-#include "normlab/data/tokenizer_json.h"
+#include "normlab/data/tokenizer/tokenizer_json.h"
+#include "normlab/host/files.h"
 #include "texts.h"
 
 namespace normlab {
@@ -248,20 +247,6 @@ void add_documents(const Tokens& tokens, std::int32_t newline, Index context, Do
 }
 
 }  // namespace
-
-Batch rows_of(const Batch& batch, Index begin, Index count) {
-  const auto part = [&](const auto& values) {
-    if (values.empty()) return values;
-    const auto from = values.begin() + begin * batch.time;
-    return std::remove_cvref_t<decltype(values)>(from, from + count * batch.time);
-  };
-  return {count,
-          batch.time,
-          part(batch.tokens),
-          part(batch.targets),
-          part(batch.valid),
-          std::vector<Index>(batch.starts.begin() + begin, batch.starts.begin() + begin + count)};
-}
 
 Dataset Dataset::load(const DataConfig& config, Index context_length, std::uint64_t seed,
                       const std::optional<Tokenizer>& tokenizer) {

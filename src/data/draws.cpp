@@ -1,6 +1,6 @@
 // Which windows of the training part a batch takes. Each setting draws from a stream of its own, so that one does not
 // change what the others give.
-#include "draws.h"
+#include "normlab/data/draws.h"
 
 #include <algorithm>
 

@@ -5,8 +5,9 @@
 #include <filesystem>
 
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/utf8.h"
+#include "normlab/data/corpora/corpora.h"
+#include "normlab/host/files.h"
 
 namespace normlab {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "normlab/data/corpus.h"
+#include "normlab/data/corpora/corpus.h"
 #include "normlab/data/data_config.h"
-#include "normlab/data/source_text.h"
-#include "normlab/data/tokenizer.h"
+#include "normlab/data/tokenizer/source_text.h"
+#include "normlab/data/tokenizer/tokenizer.h"
 
 namespace normlab {
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "normlab/base/check.h"
-#include "normlab/base/files.h"
 #include "normlab/base/hash.h"
 #include "normlab/formats/crc32c.h"
 #include "normlab/formats/json.h"
+#include "normlab/host/files.h"
 
 namespace normlab {
 namespace {

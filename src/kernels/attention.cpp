@@ -5,7 +5,9 @@
 // are the same in whichever lane, block or company it is computed. Weights lie as [key][query]; y as [query][D].
 #include "attention_blocks.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 using Queries = QueryBlock<2>;
@@ -147,4 +149,6 @@ void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_su
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

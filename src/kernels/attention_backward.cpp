@@ -7,7 +7,9 @@
 // of them, and else one block, whose weights are then computed twice, for dq and for dk and dv.
 #include "attention_blocks.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 constexpr int kVectors = static_cast<int>(kKeys / kLanes);  // as many queries as keys: one triangle at the diagonal
@@ -189,4 +191,6 @@ void attention_backward(AttentionShape s, Dropout drop, In qkv, In y, In log_sum
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -11,7 +11,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/dropout.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 
 inline constexpr Index kKeys = 64;  // keys whose scores are held at once; blocks start at multiples of it
 
@@ -222,4 +224,6 @@ inline Real score_scale(AttentionShape s) {
   return static_cast<Real>(kLog2e / std::sqrt(static_cast<double>(s.head_dim)));
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -1,7 +1,9 @@
 // DyT: a gain, tanh and a bias in the place of a norm, with no statistics at all.
 #include "normalize.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 constexpr Index kChunkRows = 32;  // rows that share one partial sum
@@ -55,4 +57,6 @@ void dyt_backward(Index channels, Real alpha, In x, In gain, In dy, Grad dx, Gra
   add_up(by_channel.data(), channels, 1, dalpha);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -11,7 +11,9 @@
 #include "normlab/kernels/activation.h"
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 // A tile of c: 12 x 2 accumulators of the 32 registers of AVX-512, 8 x 2 of those of NEON, where elements of a need
@@ -327,4 +329,6 @@ void gemm(const Product& p) {
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -6,7 +6,9 @@
 
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 
 inline Four load_four(const Real* p) {
   Four v;
@@ -80,4 +82,6 @@ void pack(const Lines& in, Real* out) {
   }
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

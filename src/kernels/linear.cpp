@@ -4,7 +4,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/gemm.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 // dbias (+)= sum of dz over its rows, in chunks of constant length, each summed before it is added.
@@ -67,4 +69,6 @@ void linear_backward_weight(LinearShape s, In dz, In x, Grad dweight, Grad dbias
   if (dbias) sum_rows(s.rows, s.out, dz.data(), dbias);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -1,7 +1,9 @@
 // One pair of functions for all norms that take a mean: two ways to walk through x, by where the reduced elements lie.
 #include "normalize.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 
 void normalize_forward(NormView v, NormRule rule, Mask mask, In x, In gain, In bias, Out y, Out mean, Out rstd) {
   (v.inner == 1 ? forward_rows : forward_columns)(v, rule, mask, x, gain, bias, y, mean, rstd);
@@ -13,4 +15,6 @@ void normalize_backward(NormView v, NormRule rule, Mask mask, In x, In gain, In 
   (v.inner == 1 ? backward_rows : backward_columns)(v, b, gain);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

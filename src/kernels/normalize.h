@@ -7,7 +7,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 
 // Uninitialised numbers for the length of a call, taken and given back by the calling thread: a call like the one
 // before finds the same block again.
@@ -95,4 +97,6 @@ void backward_rows(NormView v, const Backward& b, In gain);
 void forward_columns(NormView v, NormRule rule, Mask mask, In x, In gain, In bias, Out y, Out mean, Out rstd);
 void backward_columns(NormView v, const Backward& b, In gain);
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -5,7 +5,9 @@
 
 #include "normalize.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 constexpr Index kChunkRows = 64;  // rows that share one partial sum
@@ -361,4 +363,6 @@ void power_backward(Index channels, Mask mask, In x, In gain, In rstd, In projec
   add_up(for_bias, 1, channels, dbias);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -5,7 +5,9 @@
 
 #include "normalize.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 constexpr Index kChunkRows = 64;  // rows that share one partial sum of dgain and dbias
@@ -305,4 +307,6 @@ void backward_rows(NormView v, const Backward& b, In gain) {
   add_up(partial.data() + C, rows.items, 2 * C, b.dbias);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

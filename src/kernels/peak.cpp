@@ -1,7 +1,9 @@
 // What a core can do at best, to measure the other kernels against: multiply-adds, copying, reading.
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 // Chains enough to hide the latency of two multiply-add units (4 or 5 cycles each), and few enough for 16 registers.
@@ -39,4 +41,6 @@ Real read_all(In x) {
   return sum((part[0] + part[1]) + (part[2] + part[3]));
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

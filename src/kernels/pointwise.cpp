@@ -3,7 +3,9 @@
 #include "normlab/kernels/activation.h"
 #include "normlab/kernels/dropout.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 // f(i, n) for the n elements from i on, over all of [0, size) in blocks that do not depend on the threads.
@@ -57,4 +59,6 @@ void dropout_backward(Dropout drop, In dy, Grad dx) {
   for_elements(dy.size(), 12, [&](Index i, auto n) { put(dx, i, load(dy.data() + i, n) * factor(i), n); });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -5,7 +5,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 // cos and sin of the angle of each (position, i): [time, 2, D / 2], computed in double.
@@ -68,4 +70,6 @@ void rope_backward(AttentionShape s, double base, In drotated, Grad dqkv) {
   if (dqkv) rotate(s, base, -1, drotated, dqkv);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -4,7 +4,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/kernels.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 // Of value(i) for i in [0, count), each asked for once.
@@ -74,4 +76,6 @@ void sgd_update(const SgdStep& s, In grad, Out m, Out parameter) {
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -5,7 +5,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 namespace {
 
 using Tokens = std::span<const std::int32_t>;
@@ -98,4 +100,6 @@ void cross_entropy_backward(Index vocab, In logits, Tokens targets, In log_sum, 
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -9,7 +9,8 @@
 #include "normlab/nn/weights.h"
 #include "normlab/optim/optimizer.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 namespace {
 
 constexpr double kLargestError = sizeof(Real) == sizeof(double) ? kVerifyBoundDouble : kVerifyBoundFloat;
@@ -196,8 +197,7 @@ void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
           &VerifyReport::logits, "logits",
           error_of(logits.values(), theirs, largest(theirs), [&](std::size_t i) { return !rows.real[i / vocab]; }));
       for (const Named& parameter : model.store().parameters()) comparison.gradient(parameter);
-      comparison.add(&VerifyReport::grad_norm, "grad_norm",
-                     error_of(grad_norm, numbers(file, "grad_norm", 1)[0]));
+      comparison.add(&VerifyReport::grad_norm, "grad_norm", error_of(grad_norm, numbers(file, "grad_norm", 1)[0]));
     }
     comparison.add(&VerifyReport::loss, text("the loss before step ", step),
                    error_of(static_cast<double>(loss.item()), losses[static_cast<std::size_t>(step - 1)]));
@@ -221,4 +221,5 @@ VerifyReport verify_file(const std::string& path) {
   return report;
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 namespace {
 
 // Vaswani et al. 2017, section 3.5: channel 2i is sin(t 10000^(-2i / C)), channel 2i + 1 the cosine.
@@ -90,4 +91,5 @@ KeyValueCache Gpt::new_cache() const {
   return cache;
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 namespace {
 
 constexpr double kGpt2Deviation = 0.02;
@@ -130,4 +131,5 @@ Tensor Mlp::forward(const Tensor& x, const Tensor& residual, Pass& pass) const {
   return branch_end(down_, hidden, residual, pass.next_dropout(dropout_), path_);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

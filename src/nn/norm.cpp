@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace normlab::inline NORMLAB_REAL {
+#include "normlab/base/text.h"
+
+namespace normlab {
+inline namespace NORMLAB_REAL {
 namespace {
 
 constexpr double kInitialAlpha = 0.5;  // DyT: Zhu et al. 2025, section 4
@@ -185,4 +188,24 @@ std::optional<Norm> norm_in(bool slot, const Scope& scope, const ModelConfig& co
   return Norm(scope, config);
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+std::string equation_of(const ModelConfig& model) {
+  const std::string norm(config::to_string(model.norm));
+  switch (norm_of(model) == NormKind::none ? Placement::none : model.placement) {
+    case Placement::pre:
+      return text("x + f(", norm, "(x))");
+    case Placement::post:
+      return text(norm, "(x + f(x))");
+    case Placement::sandwich:
+      return text("x + ", norm, "(f(", norm, "(x)))");
+    case Placement::res_post:
+      return text("x + ", norm, "(f(x))");
+    case Placement::deepnorm:
+      return text(norm, "(", fixed(model.residual_scale(), 3), " x + f(x))");
+    case Placement::none:
+      return "x + f(x)";
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

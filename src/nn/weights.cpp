@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 std::vector<StoredTensor> stored_tensors(const std::vector<Named>& tensors) {
   std::vector<StoredTensor> out;
@@ -29,4 +30,5 @@ void load_tensors(const std::vector<Named>& tensors, const Safetensors& file, st
   }
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

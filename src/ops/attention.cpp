@@ -3,7 +3,9 @@
 
 #include "normlab/ops/ops.h"
 
-namespace normlab::inline NORMLAB_REAL::ops {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace ops {
 namespace {
 
 kernels::AttentionShape shape_of(const char* op, const Tensor& qkv, Index heads) {
@@ -49,4 +51,6 @@ Tensor rope(const Tensor& qkv, Index heads, double base, Index first) {
                 [=](const Tensor& y) { kernels::rope_backward(s, base, y.grad(), qkv.grad_sink()); });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::ops
+}  // namespace ops
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

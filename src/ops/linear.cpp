@@ -1,7 +1,9 @@
 // The linear layer with what follows it: its activation, or the residual that its result is added to.
 #include "normlab/ops/ops.h"
 
-namespace normlab::inline NORMLAB_REAL::ops {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace ops {
 namespace {
 
 kernels::LinearShape shape_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -48,4 +50,6 @@ Tensor linear_onto(const Tensor& residual, const Tensor& x, const Tensor& weight
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::ops
+}  // namespace ops
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -4,7 +4,9 @@
 
 #include "normlab/ops/ops.h"
 
-namespace normlab::inline NORMLAB_REAL::ops {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace ops {
 namespace {
 
 void check_affine(const char* op, const Tensor& x, const Tensor& gain, const Tensor& bias) {
@@ -105,4 +107,6 @@ Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& gain, const Tenso
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::ops
+}  // namespace ops
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

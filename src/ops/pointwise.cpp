@@ -2,7 +2,9 @@
 // which the kernels write them: the first writes, the second adds.
 #include "normlab/ops/ops.h"
 
-namespace normlab::inline NORMLAB_REAL::ops {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace ops {
 
 Tensor add(const Tensor& x, const Tensor& f, Real scale) {
   check(x.shape() == f.shape(), "add: two tensors of one shape are required, got ", x.shape(), " and ", f.shape());
@@ -33,4 +35,6 @@ Tensor dropout(const Tensor& x, Dropout drop) {
   return record("dropout", y, {x}, [=](const Tensor& y) { kernels::dropout_backward(drop, y.grad(), x.grad_sink()); });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::ops
+}  // namespace ops
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

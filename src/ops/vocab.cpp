@@ -2,7 +2,9 @@
 #include "normlab/base/parallel.h"
 #include "normlab/ops/ops.h"
 
-namespace normlab::inline NORMLAB_REAL::ops {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace ops {
 
 Tensor embedding(Shape batch_time, std::span<const std::int32_t> tokens, Mask mask, const Tensor& table,
                  const Tensor& position, Index first) {
@@ -98,4 +100,6 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, std::span<con
                 });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL::ops
+}  // namespace ops
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -6,7 +6,8 @@
 
 #include "normlab/base/parallel.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 namespace {
 
 // The parameters cut into pieces of constant length, so that one walk over all of them is one piece of work for the
@@ -89,4 +90,5 @@ void Optimizer::step(std::int64_t t, double lr, double grad_scale) {
   });
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

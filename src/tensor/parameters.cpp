@@ -6,7 +6,8 @@
 
 #include "normlab/base/rng.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 const Named* find_nonfinite(const std::vector<Named>& tensors) {
   // Squares of floats do not overflow a double; in double, no parameter worth keeping is above 1e154.
@@ -59,4 +60,5 @@ Tensor Scope::buffer(std::string_view name, Shape shape, Real value) const {
   return tensor;
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -9,7 +9,8 @@
 
 #include "normlab/base/memory.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // The memory of the values or of the gradient.
 class Buffer {
@@ -161,4 +162,5 @@ Watch::Watch(std::function<void(const Seen&)> see) : outer_(std::exchange(record
 }
 Watch::~Watch() { recorder.watch = outer_; }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "normlab/base/parallel.h"
+#include "normlab/train/batch_statistics.h"
 #include "normlab/train/evaluate.h"
-#include "normlab/train/statistics.h"
 
 namespace normlab {
 namespace {

@@ -1,10 +1,10 @@
 // Checkpoints, with whatever metadata and tensors: nothing is built that the file does not hold, and what loads is
 // equal when it is saved and loaded again.
-#include "normlab/train/checkpoint.h"
+#include "normlab/run/checkpoint.h"
 
 #include "fuzz.h"
-#include "normlab/base/files.h"
 #include "normlab/config/loader.h"
+#include "normlab/host/files.h"
 
 namespace normlab::fuzz {
 namespace {

@@ -1,12 +1,12 @@
 // metrics.jsonl of a run that is resumed: the lines that are kept are whole, of no later step, each once, and all of
 // them are kept again.
-#include "normlab/train/metrics.h"
+#include "normlab/run/metrics.h"
 
 #include <map>
 
 #include "fuzz.h"
 #include "normlab/formats/json.h"
-#include "normlab/train/tidy.h"
+#include "normlab/run/figures.h"
 
 namespace normlab::fuzz {
 namespace {

@@ -3,7 +3,7 @@
 #include "normlab/formats/safetensors.h"
 
 #include "fuzz.h"
-#include "normlab/base/files.h"
+#include "normlab/host/files.h"
 
 namespace normlab::fuzz {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "fuzz.h"
-#include "normlab/base/files.h"
 #include "normlab/data/dataset.h"
+#include "normlab/host/files.h"
 
 namespace normlab::fuzz {
 namespace {

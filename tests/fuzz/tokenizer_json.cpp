@@ -1,5 +1,5 @@
 // Tokenizers from files: what is accepted is equal when it is written and read again, and loses no byte.
-#include "normlab/data/tokenizer_json.h"
+#include "normlab/data/tokenizer/tokenizer_json.h"
 
 #include "fuzz.h"
 

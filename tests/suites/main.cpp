@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "../json_values.h"
-#include "normlab/base/files.h"
 #include "normlab/config/yaml.h"
+#include "normlab/host/files.h"
 
 using namespace normlab;
 namespace fs = std::filesystem;

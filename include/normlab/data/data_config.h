@@ -7,11 +7,11 @@
 #include <string>
 
 #include "normlab/config/fields.h"
+#include "normlab/data/tokenizer/source_text.h"
 
 namespace normlab {
 
 enum class Documents { stream, lines };
-enum class Newlines { normalise, keep };
 enum class BatchesFrom { random, topic };
 enum class Rot13 { none, batch, sample };
 

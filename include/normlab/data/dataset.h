@@ -10,39 +10,13 @@
 
 #include "normlab/base/real.h"
 #include "normlab/data/data_config.h"
-#include "normlab/data/tokenizer.h"
+#include "normlab/data/draws.h"
+#include "normlab/data/tokenizer/tokenizer.h"
+#include "normlab/nn/batch.h"
 
 namespace normlab {
 
 struct Texts;
-
-// The target of a position without one: padding.
-inline constexpr std::int32_t kIgnore = -100;
-
-// Rows of tokens and, for each, the token that follows. Row-major [rows, time].
-struct Batch {
-  Index rows = 0, time = 0;
-  std::vector<std::int32_t> tokens;   // padding is id 0, on the right
-  std::vector<std::int32_t> targets;  // kIgnore where padded
-  std::vector<std::uint8_t> valid;    // 1 where a position is real, 0 where padded; empty when all are real
-  std::vector<Index> starts;          // of each row: its first token's place in its part of the data
-};
-
-// Rows begin .. begin + count.
-Batch rows_of(const Batch& batch, Index begin, Index count);
-
-// `targets` tokens to predict, the first of them from the token at `start`: tokens start .. start + targets.
-struct Window {
-  Index start, targets;
-};
-
-// Tokens begin .. end of a part: the text, or its ROT13, which lies behind it.
-struct Domain {
-  Index begin = 0, end = 0;
-  std::vector<Window>
-      documents;            // for `lines`: their windows, the first of a document from the newline before its line
-  Index in_long_lines = 0;  // of these windows: in documents of several
-};
 
 // What is known about the data before any training; entropies and floor in nats per token.
 struct DataFacts {

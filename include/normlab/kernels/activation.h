@@ -3,7 +3,8 @@
 
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 inline constexpr Real kSqrtHalf = Real(0.70710678118654752);       // 1 / sqrt(2)
 inline constexpr Real kGeluTanh = Real(0.79788456080286536);       // sqrt(2 / pi)
@@ -47,4 +48,5 @@ inline Activated activate_with_slope(Activation act, Lanes z) {
 }
 inline Lanes activate(Activation act, Lanes z) { return activate_with_slope(act, z).value; }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -7,7 +7,8 @@
 #include "normlab/base/rng.h"
 #include "normlab/kernels/simd.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 class DropoutFactor {
   using Draw = LaneBit;
@@ -37,4 +38,5 @@ class DropoutFactor {
   Real scale_;
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

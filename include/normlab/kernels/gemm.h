@@ -3,7 +3,9 @@
 
 #include "normlab/kernels/kernels.h"
 
-namespace normlab::inline NORMLAB_REAL::kernels {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace kernels {
 
 // Element (i, j) lies at data[i * row + j * column]; row or column is 1. Swapping the two transposes.
 struct MatrixView {
@@ -29,4 +31,6 @@ struct Product {
 };
 void gemm(const Product& p);
 
-}  // namespace normlab::inline NORMLAB_REAL::kernels
+}  // namespace kernels
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -16,7 +16,8 @@ enum class Activation { none, gelu, gelu_tanh, relu };
 
 }  // namespace normlab
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 using In = std::span<const Real>;
 using Out = std::span<Real>;
@@ -174,4 +175,5 @@ void copy_scaled(Real factor, In x, Out y);
 Real read_all(In x);
 
 }  // namespace kernels
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

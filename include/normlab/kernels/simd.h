@@ -13,7 +13,8 @@
 #include "normlab/base/real.h"
 #include "normlab/kernels/kernels.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // As wide as the registers: g++ splits wider vectors, and keeps their sums in memory.
 #if defined(__AVX512F__)
@@ -312,4 +313,5 @@ inline Lanes erf(Lanes x) {
   }
 }
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -6,7 +6,8 @@
 #include "normlab/nn/layers.h"
 #include "normlab/nn/norm.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // One sublayer with its norms and the residual: y = after_residual(a x + after_branch(branch(before_branch(x)))); an
 // absent norm is the identity. Which are present is the placement (slots_of).
@@ -86,4 +87,5 @@ class Gpt {
   Tensor head_;  // the token embedding's matrix when tied
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

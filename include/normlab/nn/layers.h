@@ -6,7 +6,8 @@
 #include "normlab/ops/ops.h"
 #include "normlab/tensor/parameters.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // How the matrices of a model begin (nn/model_config.h, Initialisation).
 class InitialValues {
@@ -65,4 +66,5 @@ class Mlp {
   Linear down_;
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

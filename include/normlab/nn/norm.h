@@ -110,7 +110,8 @@ constexpr NormKind norm_of(const ModelConfig& config) {
 
 }  // namespace normlab
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 class Norm {
  public:
@@ -141,4 +142,8 @@ class Norm {
 // A norm where the slot has one and the kind is not `none`.
 std::optional<Norm> norm_in(bool slot, const Scope& scope, const ModelConfig& config);
 
-}  // namespace normlab::inline NORMLAB_REAL
+// What a sublayer f does to the stream x, as "x + f(layer(x))".
+std::string equation_of(const ModelConfig& model);
+
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

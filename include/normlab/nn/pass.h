@@ -7,7 +7,8 @@
 #include "normlab/base/rng.h"
 #include "normlab/tensor/tensor.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // The queries, keys and values of all positions so far, of one sample, a [1, context, 3 C] tensor a block.
 struct KeyValueCache {
@@ -53,4 +54,5 @@ struct Pass {
   }
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

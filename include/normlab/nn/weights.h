@@ -8,7 +8,8 @@
 #include "normlab/formats/safetensors.h"
 #include "normlab/tensor/parameters.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // Views of the tensors' values, to be written; names as they are.
 std::vector<StoredTensor> stored_tensors(const std::vector<Named>& tensors);
@@ -16,4 +17,5 @@ std::vector<StoredTensor> stored_tensors(const std::vector<Named>& tensors);
 // Values of "PREFIX" + name into each tensor, rounded to Real. DataError when one is missing or has another shape.
 void load_tensors(const std::vector<Named>& tensors, const Safetensors& file, std::string_view prefix = "");
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -4,7 +4,9 @@
 
 #include "normlab/tensor/tensor.h"
 
-namespace normlab::inline NORMLAB_REAL::ops {
+namespace normlab {
+inline namespace NORMLAB_REAL {
+namespace ops {
 
 // linear.cpp
 // y = act(x weight^T + bias).  x [..., in], weight [out, in], bias [out] or empty -> [..., out]
@@ -62,4 +64,6 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, std::span<const std::int32_t> targets, Real scale,
                             Out row_loss = {});
 
-}  // namespace normlab::inline NORMLAB_REAL::ops
+}  // namespace ops
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

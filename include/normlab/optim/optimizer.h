@@ -7,7 +7,8 @@
 #include "normlab/optim/optimizer_config.h"
 #include "normlab/tensor/parameters.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 // The L2 norm of all gradients together, accumulated in double; not finite when one of them is not.
 double gradient_norm(const ParameterStore& store);
@@ -35,4 +36,5 @@ class Optimizer {
   std::vector<Named> state_;  // all m, then all v, in the order of the parameters
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -8,7 +8,8 @@
 
 #include "normlab/tensor/tensor.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 struct Named {
   std::string name;
@@ -59,4 +60,5 @@ class Scope {
   std::string path_;
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -11,7 +11,8 @@
 #include "normlab/base/shape.h"
 #include "normlab/kernels/kernels.h"
 
-namespace normlab::inline NORMLAB_REAL {
+namespace normlab {
+inline namespace NORMLAB_REAL {
 
 struct Node;
 
@@ -116,4 +117,5 @@ class Watch {
   std::function<void(const Seen&)>* outer_;
 };
 
-}  // namespace normlab::inline NORMLAB_REAL
+}  // namespace NORMLAB_REAL
+}  // namespace normlab

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "normlab/base/rng.h"
-#include "normlab/data/tokenizer.h"
+#include "normlab/data/tokenizer/tokenizer.h"
 #include "normlab/nn/gpt.h"
 
 namespace normlab {

@@ -1,0 +1,51 @@
+// The directory of a run: claimed for a new one, and its record run.json.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "normlab/data/dataset.h"
+#include "normlab/host/lock.h"
+#include "normlab/train/observer.h"
+#include "normlab/train/run_config.h"
+
+namespace normlab {
+
+// Makes the directory of a new run: run.dir, or the first free of runs/NAME, runs/NAME-2, ... One that exists is
+// replaced by `force` if it holds a run.json, nothing that no run writes, and nothing that the new run reads; otherwise
+// UserError.
+std::string claim_directory(const RunConfig& config, const std::string& name, bool force);
+
+// Held while a process trains in a run's directory.
+struct RunLock : DirectoryLock {
+  explicit RunLock(const std::string& directory);
+};
+
+// How many threads were asked for and what said so, and how many really ran.
+struct Team {
+  int asked = 1, measured = 1;
+  std::string source;
+};
+
+struct RunRecord {
+  const RunConfig& config;
+  const DataFacts& data;
+  Index parameters = 0, vocab_size = 0;
+  Team team;
+  std::string start;        // UTC, as 2026-01-31T12:00:00Z
+  std::string id;           // run_id
+  const DataConfig& found;  // where the texts were found
+};
+
+std::string utc_now();
+// Makes what a run begins with: run.json, the directory of its checkpoints, config.yaml; removes what a killed process
+// left half written. run.json is the first, so that wherever a run is killed, its directory is empty or claim_directory
+// knows it as one.
+void begin_run_files(const std::string& directory, const RunRecord& record);
+// `report` is empty while the run goes on.
+void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report);
+
+// For the person: that the run in a directory was cut off, where run.json says that it goes on; else nothing.
+std::optional<std::string> unsaid_end(const std::string& directory);
+
+}  // namespace normlab
