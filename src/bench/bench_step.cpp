@@ -61,7 +61,7 @@ double instruments_share(Effort effort, const Gpt& model, Optimizer& optimizer, 
   LogConfig always = defaults;
   always.layers_every = 1;
   GradientAverages averages;
-  LineWriter nowhere("/dev/null", LineWriter::Start::append);
+  LogWriter nowhere("/dev/null", LineWriter::Start::append);
   GradientWatch watch(averages, false);
   LayersLog layers(nowhere, always, model.config().n_layers, averages, true);
   RunControl control;

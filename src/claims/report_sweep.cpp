@@ -115,8 +115,9 @@ std::string recipe_table(const Sweep& sweep) {
 
 }  // namespace
 
-std::string sweep_page(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
-  const Arms arms(sweep, directory, result);
+std::string sweep_page(SweepDirectory& directory, const SweepResult& result) {
+  const Sweep& sweep = directory.sweep();
+  const Arms arms(directory, result);
   std::vector<svg::Picture> main, layers;
   if (arms.have_curves()) main.push_back(loss_picture(arms.all, "Validation loss"));
   for (svg::Picture& picture : view_pictures(sweep, result)) main.push_back(std::move(picture));
@@ -141,12 +142,13 @@ std::string sweep_page(const Sweep& sweep, const std::string& directory, const S
   return html_page(text(sweep.head.id, sweep.head.id.empty() ? "" : ": ", sweep.head.title), body);
 }
 
-void write_sweep_report(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
-  write_file(text(directory, "/report.html"), sweep_page(sweep, directory, result));
+void write_sweep_report(SweepDirectory& directory, const SweepResult& result) {
+  write_file(text(directory.path(), "/report.html"), sweep_page(directory, result));
 }
 
-std::string sweep_picture(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
-  const Arms arms(sweep, directory, result);
+std::string sweep_picture(SweepDirectory& directory, const SweepResult& result) {
+  const Sweep& sweep = directory.sweep();
+  const Arms arms(directory, result);
   std::vector<svg::Picture> pictures;
   if (!arms.all.empty()) pictures.push_back(loss_picture(arms.all, "Validation loss"));
   for (svg::Picture& picture : view_pictures(sweep, result)) pictures.push_back(std::move(picture));

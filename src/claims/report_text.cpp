@@ -56,8 +56,9 @@ std::string view_text(const CurveView& view, const SweepResult& result, int colu
 
 }  // namespace
 
-std::string sweep_text(const Sweep& sweep, const std::string& directory, const SweepResult& result, int columns) {
-  const Arms arms(sweep, directory, result);
+std::string sweep_text(SweepDirectory& directory, const SweepResult& result, int columns) {
+  const Sweep& sweep = directory.sweep();
+  const Arms arms(directory, result);
   std::string out = sweep_table(sweep, result) + arms_text(arms, columns);
   for (const MapView& view : sweep.maps) out += view_text(view, result);
   for (const CurveView& view : sweep.curves) out += view_text(view, result, columns);

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "normlab/base/spread.h"
-#include "normlab/claims/sweep_directory.h"
 
 namespace normlab {
 namespace {
@@ -127,29 +126,27 @@ std::string titled(const std::string& title, const Conditions& where, const std:
 
 }  // namespace
 
-Arms::Arms(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
+Arms::Arms(SweepDirectory& directory, const SweepResult& result) {
+  const Sweep& sweep = directory.sweep();
   if (sweep.head.measure != Measure::train) return;
   const std::vector<std::string> keys = arm_keys(sweep);
   const Settings usual = usual_values(sweep, keys);
-  std::vector<std::string> names, known;
+  std::vector<std::string> known;
   for (const Point* point : result.done) {
     if (!point->main) continue;
-    runs.push_back(read_run(point_directory(directory, *point)));
-    names.push_back(name_by(point->settings, keys, usual));
-    if (names.back().empty()) names.back() = "as the recipe";
-  }
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto found = std::ranges::find(known, names[i]);
+    std::string name = name_by(point->settings, keys, usual);
+    if (name.empty()) name = "as the recipe";
+    const auto found = std::ranges::find(known, name);
     const int colour = static_cast<int>(found - known.begin()) % svg::kColours;
-    all.push_back({&runs[i], names[i], colour});
+    all.push_back({&directory.run(*point), name, colour});
     if (found != known.end()) continue;
-    known.push_back(names[i]);
+    known.push_back(name);
     first.push_back(all.back());
   }
 }
 
 bool Arms::have_curves() const {
-  return std::ranges::any_of(runs, [](const RunFiles& run) { return run.kind("eval").size() > 1; });
+  return std::ranges::any_of(all, [](const NamedRun& named) { return named.run->kind("eval").size() > 1; });
 }
 
 std::string title_of(const MapView& view, const SweepResult& result) {

@@ -14,7 +14,6 @@
 #include "normlab/base/parallel.h"
 #include "normlab/bench/bench_parts.h"
 #include "normlab/claims/report_sweep.h"
-#include "normlab/claims/sweep_directory.h"
 #include "normlab/host/files.h"
 #include "normlab/host/limits.h"
 #include "normlab/host/lock.h"
@@ -101,18 +100,18 @@ struct Crew {
 
 class Runner {
  public:
-  Runner(const Sweep& sweep, const SweepOptions& options, Terminal& terminal)
-      : sweep_(sweep), options_(options), terminal_(terminal) {
-    for (const Point& point : sweep.points) {
-      if (options.force) std::filesystem::remove_all(point_directory(options.directory, point));
-      if (!is_done(sweep, options.directory, point)) {
+  Runner(SweepDirectory& directory, const SweepOptions& options, Terminal& terminal)
+      : directory_(directory), sweep_(directory.sweep()), options_(options), terminal_(terminal) {
+    for (const Point& point : sweep_.points) {
+      if (options.force) directory.remove(point);
+      if (!directory.is_done(point)) {
         waiting_.push_back({&point});
         continue;
       }
-      tidy(sweep, options.directory, point);
-      check_values(sweep, options.directory, point);
+      directory.tidy(point);
+      directory.check_values(point);
     }
-    crew_ = Crew::of(sweep, waiting_.size());
+    crew_ = Crew::of(sweep_, waiting_.size());
     remaining_ = waiting_.size();
   }
 
@@ -153,10 +152,10 @@ class Runner {
   void start_next() {
     const Task task = waiting_.front();
     waiting_.erase(waiting_.begin());
-    std::vector<std::string> words = command_of(sweep_, options_.directory, *task.point, crew_.threads, task.anew);
+    std::vector<std::string> words = directory_.command(*task.point, crew_.threads, task.anew);
     words.insert(words.begin(), options_.program);
-    const pid_t process = start_child(std::move(words), output_path(options_.directory, *task.point),
-                                      errors_path(options_.directory, *task.point));
+    const pid_t process =
+        start_child(std::move(words), directory_.output_path(*task.point), directory_.errors_path(*task.point));
     running_.emplace(process, Process{task, Clock::now()});
   }
 
@@ -167,8 +166,8 @@ class Runner {
     Task task = found->second.task;
     const double seconds = seconds_since(found->second.start);
     running_.erase(found);
-    if (accept(sweep_, options_.directory, *task.point, ended.code, seconds)) {
-      check_values(sweep_, options_.directory, *task.point);
+    if (directory_.accept(*task.point, ended.code, seconds)) {
+      directory_.check_values(*task.point);
       ++done_;
       finished_ += task.estimate;
       show_done(*task.point);
@@ -182,7 +181,7 @@ class Runner {
   }
 
   [[noreturn]] void fail(const Point& point, int code) const {
-    const std::string path = errors_path(options_.directory, point);
+    const std::string path = directory_.errors_path(point);
     std::string said = read_file(path);
     while (said.ends_with('\n')) said.pop_back();
     said = said.substr(said.rfind('\n') == std::string::npos ? 0 : said.rfind('\n') + 1);
@@ -198,7 +197,7 @@ class Runner {
     while (!running_.empty()) {
       const Ended ended = ended_child();
       if (const auto found = running_.find(ended.process); found != running_.end()) {
-        accept(sweep_, options_.directory, *found->second.task.point, ended.code, seconds_since(found->second.start));
+        directory_.accept(*found->second.task.point, ended.code, seconds_since(found->second.start));
         running_.erase(found);
       } else {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -228,7 +227,7 @@ class Runner {
   }
 
   void show_done(const Point& point) {
-    const Measured measured = measured_of(sweep_, options_.directory, point);
+    const Measured& measured = directory_.measured(point);
     const auto loss = measured.values.find("val_loss");
     const std::string line =
         text(done_, '/', remaining_, ' ', point_name(sweep_, point), ", seed ", point.seed, ": ", measured.outcome,
@@ -236,13 +235,14 @@ class Runner {
     if (!terminal_.is_live()) terminal_.line(line);
     constexpr double kReportEvery = 5;  // seconds
     if (sweep_.head.measure == Measure::train && seconds_since(reported_) > kReportEvery && done_ < remaining_) {
-      const SweepResult so_far = read_sweep_result(sweep_, options_.directory);
-      write_results(sweep_, options_.directory, so_far);
-      write_sweep_report(sweep_, options_.directory, so_far);
+      const SweepResult so_far = read_sweep_result(directory_);
+      write_results(directory_, so_far);
+      write_sweep_report(directory_, so_far);
       reported_ = Clock::now();
     }
   }
 
+  SweepDirectory& directory_;
   const Sweep& sweep_;
   const SweepOptions& options_;
   Terminal& terminal_;
@@ -255,48 +255,49 @@ class Runner {
 };
 
 // The runs that points start from, as a sweep of their own; false when a signal came between.
-bool run_before(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
-  Sweep first = sweep;
+bool run_before(const SweepDirectory& directory, const SweepOptions& options, Terminal& terminal) {
+  Sweep first = directory.sweep();
   first.name += ", what comes before";
   first.head.measure = Measure::train;
   first.head.keep_checkpoints = true;
-  first.points = sweep.before;
+  first.points = first.before;
   first.before.clear();
   first.claims.clear();
   first.maps.clear();
   first.curves.clear();
-  SweepOptions there = options;
-  there.directory = directory_before(options.directory);
-  std::filesystem::create_directories(text(there.directory, "/points"));
-  return Runner(first, there, terminal).run();
+  SweepDirectory there(first, directory.path_before());
+  std::filesystem::create_directories(text(there.path(), "/points"));
+  return Runner(there, options, terminal).run();
 }
 
-SweepResult run_in_directory(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
+SweepResult run_in_directory(SweepDirectory& directory, const SweepOptions& options, Terminal& terminal) {
   const Clock::time_point start = Clock::now();
-  refuse_other_sweep(sweep, options.directory);
-  std::filesystem::create_directories(text(options.directory, "/points"));
-  const DirectoryLock lock(options.directory, "sweep works", "wait for it, or end it", DirectoryLock::Reach::children);
+  const Sweep& sweep = directory.sweep();
+  directory.refuse_other_sweep();
+  std::filesystem::create_directories(text(directory.path(), "/points"));
+  const DirectoryLock lock(directory.path(), "sweep works", "wait for it, or end it", DirectoryLock::Reach::children);
   if (!lock.warning().empty()) terminal.line(lock.warning());
-  write_sweep_record(sweep, options.directory);
-  std::size_t before = 0;
-  if (!options.force)
-    for (const Point& point : sweep.points) before += is_done(sweep, options.directory, point);
-  const bool started = sweep.before.empty() || before == sweep.points.size() || run_before(sweep, options, terminal);
-  const bool all = started && Runner(sweep, options, terminal).run();
-  SweepResult result = read_sweep_result(sweep, options.directory);
+  directory.write_record();
+  const auto before = static_cast<std::size_t>(
+      options.force ? 0
+                    : std::ranges::count_if(sweep.points, [&](const Point& each) { return directory.is_done(each); }));
+  const bool started =
+      sweep.before.empty() || before == sweep.points.size() || run_before(directory, options, terminal);
+  const bool all = started && Runner(directory, options, terminal).run();
+  SweepResult result = read_sweep_result(directory);
   result.interrupted = !all;
   result.measured_now = result.points.size() - std::min(before, result.points.size());
-  write_results(sweep, options.directory, result);
-  write_sweep_report(sweep, options.directory, result);
+  write_results(directory, result);
+  write_sweep_report(directory, result);
   result.seconds = seconds_since(start);
   return result;
 }
 
 }  // namespace
 
-SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal) {
+SweepResult run_sweep(SweepDirectory& directory, const SweepOptions& options, Terminal& terminal) {
   SweepResult result;
-  write_into(options.directory, [&] { result = run_in_directory(sweep, options, terminal); });
+  write_into(directory.path(), [&] { result = run_in_directory(directory, options, terminal); });
   return result;
 }
 

@@ -2,19 +2,14 @@
 #include "normlab/claims/sweep_result.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "normlab/base/spread.h"
-#include "normlab/claims/sweep_directory.h"
 #include "normlab/host/files.h"
-#include "normlab/run/figures.h"
 #include "normlab/run/run_reader.h"
 
 namespace normlab {
 namespace {
-
-namespace fs = std::filesystem;
 
 // What all seeds of a setting gave.
 struct Setting {
@@ -67,17 +62,11 @@ Json result_line(const Sweep& sweep, const Point& point, const Measured& measure
   return line.set("values", values_json(measured));
 }
 
-Json timing_line(const Sweep& sweep, const std::string& directory, const Point& point, const Measured& measured) {
+Json timing_line(SweepDirectory& directory, const Point& point, const Measured& measured) {
   Json line = Json::object({{"settings", varied_settings(point)}, {"seed", point.seed}});
-  if (const auto seconds = seconds_of(directory, point)) line.set("seconds", *seconds);
-  if (sweep.head.measure == Measure::bench) return line.set("values", values_json(measured));
-  const std::string path = point_directory(directory, point) + "/timing.jsonl";
-  if (!fs::exists(path)) return line;
-  read_log(read_file(path), path, [&](const Json& each, const std::string&, std::size_t) {  // the last one stays
-    for (const char* name : {"tokens_per_s", "peak_rss_mb"})
-      if (const Json* value = each.find(name)) line.set(name, *value);
-    return true;
-  });
+  if (const auto seconds = directory.seconds(point)) line.set("seconds", *seconds);
+  if (directory.sweep().head.measure == Measure::bench) return line.set("values", values_json(measured));
+  for (const Json::Member& member : directory.timing(point).members()) line.set(member.name, member.value);
   return line;
 }
 
@@ -87,12 +76,13 @@ bool SweepResult::holds() const {
   return std::ranges::all_of(claims, [](const ClaimResult& claim) { return claim.verdict == Verdict::holds; });
 }
 
-SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory) {
+SweepResult read_sweep_result(SweepDirectory& directory) {
+  const Sweep& sweep = directory.sweep();
   SweepResult result;
   for (const Point& point : sweep.points) {
-    if (!is_done(sweep, directory, point)) continue;
-    result.points.push_back(measured_of(sweep, directory, point));
-    result.seconds_of_points += seconds_of(directory, point).value_or(0);
+    if (!directory.is_done(point)) continue;
+    result.points.push_back(directory.measured(point));
+    result.seconds_of_points += directory.seconds(point).value_or(0);
     result.done.push_back(&point);
   }
   if (result.points.size() == sweep.points.size())
@@ -100,14 +90,14 @@ SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory) 
   return result;
 }
 
-void write_results(const Sweep& sweep, const std::string& directory, const SweepResult& result) {
+void write_results(SweepDirectory& directory, const SweepResult& result) {
   std::string results, timing;
   for (std::size_t i = 0; i < result.points.size(); ++i) {
-    results += result_line(sweep, *result.done[i], result.points[i]).line() + '\n';
-    timing += timing_line(sweep, directory, *result.done[i], result.points[i]).line() + '\n';
+    results += result_line(directory.sweep(), *result.done[i], result.points[i]).line() + '\n';
+    timing += timing_line(directory, *result.done[i], result.points[i]).line() + '\n';
   }
-  write_file(text(directory, "/results.jsonl"), results);
-  write_file(text(directory, "/timing.jsonl"), timing);
+  write_file(text(directory.path(), "/results.jsonl"), results);
+  write_file(text(directory.path(), "/timing.jsonl"), timing);
 }
 
 Json sweep_document(const Sweep& sweep, const SweepResult& result) {

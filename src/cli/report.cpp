@@ -28,16 +28,17 @@ void write_page(const Words& words, std::string path, bool beside_its_run, std::
   print(for_output(path + "\n"));
 }
 
-int report_sweep(const Words& words, const std::string& directory) {
-  const Sweep sweep = sweep_of(directory);
-  const SweepResult result = read_sweep_result(sweep, directory);
+int report_sweep(const Words& words, const std::string& path) {
+  const Sweep sweep = sweep_of(path);
+  SweepDirectory directory(sweep, path);
+  const SweepResult result = read_sweep_result(directory);
   if (words.has("--text"))
-    return print(printable(sweep_text(sweep, directory, result, Terminal::standard_error().columns()))), 0;
+    return print(printable(sweep_text(directory, result, Terminal::standard_error().columns()))), 0;
   if (const auto file = words.value("--svg")) {
     require_new_file("report", *file);
-    write_output(*file, sweep_picture(sweep, directory, result));
+    write_output(*file, sweep_picture(directory, result));
   } else {
-    write_page(words, directory + "/report.html", true, sweep_page(sweep, directory, result));
+    write_page(words, path + "/report.html", true, sweep_page(directory, result));
   }
   return 0;
 }

@@ -106,12 +106,12 @@ int run(const Words& words) {
   Json document = Json::object({{"runs", Json::array()}, {"claims", Json::array()}});
   bool all_hold = true;
   for (const Sweep& sweep : sweeps) {
-    const std::string directory = text(given.directory.value_or("runs"), '/', sweep.name);
-    const SweepResult result = run_in(sweep, directory, words, terminal);
+    SweepDirectory directory(sweep, text(given.directory.value_or("runs"), '/', sweep.name));
+    const SweepResult result = run_in(directory, words, terminal);
     if (result.interrupted) return 128 + watch_signals();
     all_hold = all_hold && result.holds();
     for (const char* part : {"runs", "claims"}) append(document, sweep_document(sweep, result), part, sweep.name);
-    if (!words.has("--json")) print_result(printable(verdicts(sweep, result, directory)) + "\n");
+    if (!words.has("--json")) print_result(printable(verdicts(sweep, result, directory.path())) + "\n");
   }
   if (words.has("--json")) print_result(for_output(document.indented() + "\n"));
   return all_hold ? 0 : 1;

@@ -31,15 +31,15 @@ int run(const Words& words) {
   const SweepWords given = sweep_words(words);
   const Sweep sweep = load_sweep(path, given.overrides, words.integer("--seeds", 1));
   if (words.has("--dry-run")) return print(printable(listed(sweep))), 0;
-  const std::string directory = given.directory.value_or("runs/" + sweep.name);
+  SweepDirectory directory(sweep, given.directory.value_or("runs/" + sweep.name));
   Terminal terminal = Terminal::standard_error();
-  const SweepResult result = run_in(sweep, directory, words, terminal);
+  const SweepResult result = run_in(directory, words, terminal);
   if (result.interrupted) return 128 + watch_signals();
   if (words.has("--json"))
     print_result(for_output(sweep_document(sweep, result).indented() + "\n"));
   else
-    print_result(printable(text(sweep_text(sweep, directory, result, Terminal::standard_error().columns()),
-                                "\nreport: ", directory, "/report.html\n")));
+    print_result(printable(text(sweep_text(directory, result, Terminal::standard_error().columns()),
+                                "\nreport: ", directory.path(), "/report.html\n")));
   return result.holds() ? 0 : 1;
 }
 
@@ -56,9 +56,11 @@ SweepWords sweep_words(const Words& words) {
   return out;
 }
 
-SweepResult run_in(const Sweep& sweep, const std::string& directory, const Words& words, Terminal& terminal) {
-  check<UserError>(!is_run(directory), directory, ": this is the directory of a run; give the sweep another run.dir");
-  SweepResult result = run_sweep(sweep, {own_path(), directory, words.has("--force"), &watch_signals()}, terminal);
+SweepResult run_in(SweepDirectory& directory, const Words& words, Terminal& terminal) {
+  const Sweep& sweep = directory.sweep();
+  check<UserError>(!is_run(directory.path()), directory.path(),
+                   ": this is the directory of a run; give the sweep another run.dir");
+  SweepResult result = run_sweep(directory, {own_path(), words.has("--force"), &watch_signals()}, terminal);
   if (result.interrupted)
     terminal.line(text(sweep.name, ": interrupted with ", result.points.size(), " of ", sweep.points.size(),
                        " points done; the same command goes on from here"));

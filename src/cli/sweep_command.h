@@ -17,6 +17,6 @@ struct SweepWords {
 };
 SweepWords sweep_words(const Words& words);
 
-SweepResult run_in(const Sweep& sweep, const std::string& directory, const Words& words, Terminal& terminal);
+SweepResult run_in(SweepDirectory& directory, const Words& words, Terminal& terminal);
 
 }  // namespace normlab::cli

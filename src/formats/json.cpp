@@ -9,7 +9,7 @@
 namespace normlab {
 
 Json::Json(double value) {
-  if (std::isfinite(value)) value_ = Number{number(value)};
+  if (std::isfinite(value)) value_ = value;
 }
 Json::Json(float value) {
   if (std::isfinite(value)) value_ = Number{number(value)};
@@ -55,8 +55,15 @@ bool Json::boolean() const {
   return std::get<bool>(value_);
 }
 
+std::string Json::number_text() const {
+  if (const auto* integer = std::get_if<std::int64_t>(&value_)) return number(*integer);
+  if (const auto* real = std::get_if<double>(&value_)) return number(*real);
+  return std::get<Number>(value_).text;
+}
+
 std::int64_t Json::integer() const {
-  const auto value = is_number() ? parse_int(std::get<Number>(value_).text) : std::nullopt;
+  if (const auto* integer = std::get_if<std::int64_t>(&value_)) return *integer;
+  const auto value = is_number() ? parse_int(number_text()) : std::nullopt;
   check<DataError>(value.has_value(),
                    "expected a whole number of 64 bits (-9223372036854775808 to 9223372036854775807), found ",
                    described());
@@ -64,7 +71,9 @@ std::int64_t Json::integer() const {
 }
 
 double Json::real() const {
-  const auto value = is_number() ? parse_double(std::get<Number>(value_).text) : std::nullopt;
+  if (const auto* integer = std::get_if<std::int64_t>(&value_)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value_)) return *real;
+  const auto value = is_number() ? parse_double(number_text()) : std::nullopt;
   check<DataError>(value.has_value(), "expected a number that a double can hold, found ", described());
   return *value;
 }
@@ -96,7 +105,9 @@ const Json& Json::at(std::string_view name) const {
   return *found;
 }
 
-bool operator==(const Json& a, const Json& b) { return a.value_ == b.value_; }
+bool operator==(const Json& a, const Json& b) {
+  return a.is_number() && b.is_number() ? a.number_text() == b.number_text() : a.value_ == b.value_;
+}
 
 class JsonWriter {
  public:
@@ -109,8 +120,8 @@ class JsonWriter {
       write_list(*members, '{', '}', level);
     else if (const auto* string = std::get_if<std::string>(&json.value_))
       write_string(*string);
-    else if (const auto* number = std::get_if<Json::Number>(&json.value_))
-      out += number->text;
+    else if (json.is_number())
+      out += json.number_text();
     else if (const auto* boolean = std::get_if<bool>(&json.value_))
       out += *boolean ? "true" : "false";
     else

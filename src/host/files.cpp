@@ -346,7 +346,6 @@ void LineWriter::line(std::string_view content) {
   std::string whole(content);
   whole += '\n';
   bytes(whole);
-  if (listener_) listener_(content);
 }
 
 void LineWriter::bytes(std::string_view content) {

@@ -117,6 +117,11 @@ std::string log_line(const Json& line) {
   return sealed(open);
 }
 
+void LogWriter::write(const Json& line) {
+  file_.line(log_line(line));
+  if (listener_) listener_(line);
+}
+
 bool has_checksums(std::string_view jsonl) { return jsonl.find(kChecksum) != std::string_view::npos; }
 
 std::string with_checksums(std::string_view jsonl) {

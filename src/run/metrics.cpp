@@ -39,13 +39,11 @@ void add_statistics(Json& line, const StatisticsReport& report) {
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
-  lines_.line(log_line(train_line(step)));
+  lines_.write(train_line(step));
   if (evaluation) on_late_evaluation(*evaluation, control);
 }
 
-void MetricsLog::on_nonfinite_step(const StepReport& step) {
-  lines_.line(log_line(train_line(step).set("finite", false)));
-}
+void MetricsLog::on_nonfinite_step(const StepReport& step) { lines_.write(train_line(step).set("finite", false)); }
 
 void MetricsLog::on_late_evaluation(const EvalReport& evaluation, RunControl&) {
   Json line = line_of(evaluation.step, "eval");
@@ -55,10 +53,10 @@ void MetricsLog::on_late_evaluation(const EvalReport& evaluation, RunControl&) {
       .set("bits_per_byte", evaluation.loss / (std::numbers::ln2 * bytes_per_token_))
       .set("floor", floor_);
   if (!std::isfinite(evaluation.loss)) line.set("finite", false);
-  lines_.line(log_line(line));
+  lines_.write(line);
 }
 
-LayersLog::LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages,
+LayersLog::LayersLog(LogWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages,
                      bool clips)
     : lines_(lines), every_(config.layers_every), probe_(blocks), averages_(averages), clips_(clips) {}
 
@@ -110,11 +108,6 @@ void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
       squares[*block].update += own.update;
     }
   }
-  const auto by_block = [&](double BlockFigures::*figure) {
-    Json values = Json::array();
-    for (const BlockFigures& block : blocks) values.push(block.*figure);
-    return values;
-  };
   Json block_gradient = Json::array(), ratio = Json::array();
   for (const BlockSquares& block : squares) {
     block_gradient.push(std::sqrt(block.gradient));
@@ -125,16 +118,16 @@ void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
       .set("norm", norms)
       .set("update_norm", update_norms)
       .set("block_grad_norm", block_gradient)
-      .set("update_to_weight", ratio)
-      .set("residual_rms", by_block(&BlockFigures::residual_rms))
-      .set("residual_grad_rms", by_block(&BlockFigures::residual_grad_rms))
-      .set("attn_output_rms", by_block(&BlockFigures::attn_output_rms))
-      .set("mlp_output_rms", by_block(&BlockFigures::mlp_output_rms))
-      .set("token_cosine", by_block(&BlockFigures::token_cosine))
-      .set("clip_rate", clips_ ? std::optional(clip_rate(averages_, step.step)) : std::nullopt)
+      .set("update_to_weight", ratio);
+  for (const BlockFigureName& figure : kBlockFigures) {
+    Json values = Json::array();
+    for (const BlockFigures& block : blocks) values.push(block.*figure.value);
+    line.set(figure.name, std::move(values));
+  }
+  line.set("clip_rate", clips_ ? std::optional(clip_rate(averages_, step.step)) : std::nullopt)
       .set("gradient_noise_scale", noise_scale(averages_));
   if (statistics_) add_statistics(line, *statistics_);
-  lines_.line(log_line(line));
+  lines_.write(line);
   waiting_ = false;
 }
 
@@ -143,10 +136,10 @@ void TimingLog::on_step_end(const StepReport& step, const EvalReport*, RunContro
   if (step.step % every_ != 0) return;
   const auto now = Clock::now();
   const auto seconds = [](auto from, auto to) { return std::chrono::duration<double>(to - from).count(); };
-  lines_.line(log_line(Json::object({{"step", step.step},
-                                     {"seconds", seconds(start_, now)},
-                                     {"tokens_per_s", static_cast<double>(tokens_) / seconds(last_, now)},
-                                     {"peak_rss_mb", peak_resident_mb()}})));
+  lines_.write(Json::object({{"step", step.step},
+                             {"seconds", seconds(start_, now)},
+                             {"tokens_per_s", static_cast<double>(tokens_) / seconds(last_, now)},
+                             {"peak_rss_mb", peak_resident_mb()}}));
   tokens_ = 0;
   last_ = now;
 }

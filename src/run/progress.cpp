@@ -21,7 +21,7 @@ std::string three_significant(double value) {
 }  // namespace
 
 Progress::Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model,
-                   std::int64_t first, LineWriter& metrics)
+                   std::int64_t first, LogWriter& metrics)
     : terminal_(terminal), config_(config), data_(data), model_(model), first_(first), metrics_(metrics) {}
 
 void Progress::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
@@ -63,7 +63,7 @@ void Progress::on_late_evaluation(const EvalReport& evaluation, RunControl& cont
   control.evaluation_cut = !sample;
   if (!sample) return;
   terminal_.line(indented(*sample), kKeptOfSamples);
-  metrics_.line(log_line(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}})));
+  metrics_.write(Json::object({{"step", evaluation.step}, {"kind", "sample"}, {"text", *sample}}));
 }
 
 }  // namespace normlab

@@ -78,7 +78,7 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   const RunRecord record{
       config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now(), state.run_id, found};
   begin_run_files(directory, record);
-  LineWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
+  LogWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
   TensorBoardLog tensorboard(directory, state.step, config::dump(config));
   for (const char* name : {"/metrics.jsonl", "/timing.jsonl"})  // of the step that a run goes on from, again
     read_log(read_file(text(directory, name)), text(directory, name),
@@ -86,11 +86,10 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
                if (line.at("step").integer() == state.step) tensorboard.add_line(line);
                return true;
              });
-  for (LineWriter* lines : {&metrics, &timing})
-    lines->tell([&](std::string_view line) { tensorboard.add_line(parse_json(line, "log")); });
+  for (LogWriter* lines : {&metrics, &timing}) lines->tell([&](const Json& line) { tensorboard.add_line(line); });
 
   if (logs == LineWriter::Start::empty)
-    metrics.line(log_line(Json::object({{"step", 0}, {"kind", "run"}, {"id", state.run_id}})));
+    metrics.write(Json::object({{"step", 0}, {"kind", "run"}, {"id", state.run_id}}));
 
   const std::int64_t first = state.step;
   const std::int64_t last = std::min(config.train.steps, options.stop_at.value_or(config.train.steps));

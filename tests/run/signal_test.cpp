@@ -23,8 +23,8 @@ class Signaller : public Observer {
  public:
   Signaller(const RunParts& parts, std::int64_t at, bool in_sample) : at_(in_sample ? 0 : at) {
     if (in_sample)
-      parts.metrics.tell([at](std::string_view line) {
-        if (line.starts_with(text("{\"step\":", at, ",\"kind\":\"eval\""))) flag = SIGTERM;
+      parts.metrics.tell([at](const Json& line) {
+        if (line.at("kind") == Json("eval") && line.at("step").integer() == at) flag = SIGTERM;
       });
   }
   void on_gradients(std::int64_t step, const ParameterStore&) override {

@@ -13,10 +13,9 @@ inline constexpr std::size_t kMostArms = 4;  // that get layer maps of their own
 
 // The runs of the first grid, named by arm; those of an arm share a colour. None where no runs are measured.
 struct Arms {
-  std::vector<RunFiles> runs;
   std::vector<NamedRun> all, first;  // `first`: one of each arm
 
-  Arms(const Sweep& sweep, const std::string& directory, const SweepResult& result);
+  Arms(SweepDirectory& directory, const SweepResult& result);
   bool have_curves() const;  // not all of them a single point
 };
 

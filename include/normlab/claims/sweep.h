@@ -10,9 +10,8 @@
 namespace normlab {
 
 struct SweepOptions {
-  std::string program;    // path of this program
-  std::string directory;  // of the sweep
-  bool force = false;     // measure again what is done
+  std::string program;  // path of this program
+  bool force = false;   // measure again what is done
   const volatile std::sig_atomic_t* interrupted = nullptr;
 };
 
@@ -21,6 +20,6 @@ struct SweepOptions {
 // from) and report.html. Points that are done are left as they are; a run that was interrupted goes on from its last
 // checkpoint. UserError, SystemError with the child's own message when a point cannot be measured, or when another
 // sweep works in the directory.
-SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options, Terminal& terminal);
+SweepResult run_sweep(SweepDirectory& directory, const SweepOptions& options, Terminal& terminal);
 
 }  // namespace normlab

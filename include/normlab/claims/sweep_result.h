@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "normlab/chart/table.h"
-#include "normlab/claims/sweep_file.h"
+#include "normlab/claims/sweep_directory.h"
 
 namespace normlab {
 
@@ -23,9 +23,9 @@ struct SweepResult {
 };
 
 // What is done so far, without running anything.
-SweepResult read_sweep_result(const Sweep& sweep, const std::string& directory);
+SweepResult read_sweep_result(SweepDirectory& directory);
 // results.jsonl and timing.jsonl of what is done.
-void write_results(const Sweep& sweep, const std::string& directory, const SweepResult& result);
+void write_results(SweepDirectory& directory, const SweepResult& result);
 
 // {"name", "runs": [...], "claims": [...]}, as interface.md has it.
 Json sweep_document(const Sweep& sweep, const SweepResult& result);

@@ -42,7 +42,7 @@ class Json {
   template <std::same_as<bool> T>
   Json(T value) : value_(value) {}
   template <std::integral T>
-  requires(!std::same_as<T, bool> && !std::same_as<T, char>) Json(T value) : value_(Number{integer_text(value)}) {}
+  requires(!std::same_as<T, bool> && !std::same_as<T, char>) Json(T value) : value_(integer_of(value)) {}
   Json(double value);  // null where not finite: JSON has no such numbers; the caller adds the flag that says so
   Json(float value);
   Json(const char* value) : value_(std::string(value)) {}
@@ -66,7 +66,10 @@ class Json {
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }
-  bool is_number() const { return std::holds_alternative<Number>(value_); }
+  bool is_number() const {
+    return std::holds_alternative<std::int64_t>(value_) || std::holds_alternative<double>(value_) ||
+           std::holds_alternative<Number>(value_);
+  }
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
   bool is_array() const { return std::holds_alternative<Array>(value_); }
   bool is_object() const { return std::holds_alternative<Object>(value_); }
@@ -89,7 +92,7 @@ class Json {
   friend bool operator==(const Json&, const Json&);  // numbers by their text
 
  private:
-  // A number is kept as it was written: integers of 64 bits, floats and doubles all are exact.
+  // What was read, or is a float, is kept as it is written: integers of 64 bits, floats and doubles all are exact.
   struct Number {
     std::string text;
     friend bool operator==(const Number&, const Number&) = default;
@@ -99,13 +102,14 @@ class Json {
   friend class JsonWriter;
 
   template <std::integral T>
-  static std::string integer_text(T value) {
+  static std::int64_t integer_of(T value) {
     check(std::in_range<std::int64_t>(value), "json: a number above 2^63 - 1 is written as text");
-    return number(static_cast<std::int64_t>(value));
+    return static_cast<std::int64_t>(value);
   }
+  std::string number_text() const;
   std::string described() const;
 
-  std::variant<std::monostate, bool, Number, std::string, Array, Object> value_;
+  std::variant<std::monostate, bool, std::int64_t, double, Number, std::string, Array, Object> value_;
 };
 
 // Reads one document. DataError "NAME:LINE:COLUMN: ..." (columns in characters) for anything that RFC 8259 does not

@@ -84,14 +84,11 @@ class LineWriter {
 
   void line(std::string_view content);   // without its newline
   void bytes(std::string_view content);  // as they are, likewise whole or not at all
-  // Who is told each line, too, once it is written.
-  void tell(std::function<void(std::string_view line)> listener) { listener_ = std::move(listener); }
   void flush();  // to the disk
 
  private:
   std::string path_;
   int file_;
-  std::function<void(std::string_view line)> listener_;
 };
 
 }  // namespace normlab

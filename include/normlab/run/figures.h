@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "normlab/formats/json.h"
+#include "normlab/host/files.h"
 
 namespace normlab {
 
@@ -26,6 +28,21 @@ struct Figure {
 // A line of a log as it stands in the file: the object with one more member behind the others, "crc", the CRC-32C of
 // the line's bytes up to there, which tells any change of it.
 std::string log_line(const Json& line);
+
+// metrics.jsonl or timing.jsonl while a run writes it.
+class LogWriter {
+ public:
+  LogWriter(const std::string& path, LineWriter::Start start) : file_(path, start) {}
+
+  void write(const Json& line);
+  // Who gets each line, too, once it is written.
+  void tell(std::function<void(const Json& line)> listener) { listener_ = std::move(listener); }
+  void flush() { file_.flush(); }  // to the disk
+
+ private:
+  LineWriter file_;
+  std::function<void(const Json& line)> listener_;
+};
 
 // The whole lines of a log in turn, without their checksums, while `act` wants more; `end` is where the next one
 // begins. The last one may have been cut short by a crash, and is left out. DataError with file and line for one that

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "normlab/base/clock.h"
-#include "normlab/host/files.h"
+#include "normlab/run/figures.h"
 #include "normlab/train/block_probe.h"
 #include "normlab/train/gradient_noise.h"
 #include "normlab/train/observer.h"
@@ -17,14 +17,14 @@ namespace normlab {
 class MetricsLog : public Observer {
  public:
   // bits per byte = loss / (ln 2 bytes_per_token)
-  MetricsLog(LineWriter& lines, double bytes_per_token, std::optional<double> floor)
+  MetricsLog(LogWriter& lines, double bytes_per_token, std::optional<double> floor)
       : lines_(lines), bytes_per_token_(bytes_per_token), floor_(floor) {}
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
   void on_nonfinite_step(const StepReport& step) override;
   void on_late_evaluation(const EvalReport& evaluation, RunControl&) override;
 
  private:
-  LineWriter& lines_;
+  LogWriter& lines_;
   double bytes_per_token_;
   std::optional<double> floor_;
 };
@@ -36,7 +36,7 @@ class MetricsLog : public Observer {
 // running ones, and the loss of one batch on either.
 class LayersLog : public Observer {
  public:
-  LayersLog(LineWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages, bool clips);
+  LayersLog(LogWriter& lines, const LogConfig& config, Index blocks, const GradientAverages& averages, bool clips);
   Probe* probe(std::int64_t step) override;
   void on_part(const ParameterStore&, std::int64_t, std::int64_t) override { probe_.end_part(); }
   void on_statistics(std::int64_t, const StatisticsReport& report) override { statistics_ = report; }
@@ -46,7 +46,7 @@ class LayersLog : public Observer {
  private:
   bool is_due(std::int64_t step) const { return step % every_ == 0; }
 
-  LineWriter& lines_;
+  LogWriter& lines_;
   std::int64_t every_;
   BlockProbe probe_;
   const GradientAverages& averages_;
@@ -61,11 +61,11 @@ class LayersLog : public Observer {
 // The clock's side: seconds since the start, tokens/s and resident memory, every `every` steps.
 class TimingLog : public Observer {
  public:
-  TimingLog(LineWriter& lines, std::int64_t every) : lines_(lines), every_(every) {}
+  TimingLog(LogWriter& lines, std::int64_t every) : lines_(lines), every_(every) {}
   void on_step_end(const StepReport& step, const EvalReport*, RunControl&) override;
 
  private:
-  LineWriter& lines_;
+  LogWriter& lines_;
   std::int64_t every_;
   std::int64_t tokens_ = 0;
   Clock::time_point start_ = Clock::now(), last_ = start_;

@@ -3,8 +3,8 @@
 
 #include "normlab/base/clock.h"
 #include "normlab/data/dataset.h"
-#include "normlab/host/files.h"
 #include "normlab/nn/gpt.h"
+#include "normlab/run/figures.h"
 #include "normlab/run/terminal.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
@@ -16,7 +16,7 @@ namespace normlab {
 class Progress : public Observer {
  public:
   Progress(Terminal& terminal, const RunConfig& config, const Dataset& data, const Gpt& model, std::int64_t first,
-           LineWriter& metrics);
+           LogWriter& metrics);
   ~Progress() override { terminal_.end(); }
   void on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl&) override;
   void on_late_evaluation(const EvalReport& evaluation, RunControl& control) override;
@@ -27,7 +27,7 @@ class Progress : public Observer {
   const Dataset& data_;
   const Gpt& model_;
   std::int64_t first_;
-  LineWriter& metrics_;
+  LogWriter& metrics_;
   std::int64_t tokens_ = 0;
   Clock::time_point start_ = Clock::now(), shown_{};
 };

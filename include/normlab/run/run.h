@@ -9,10 +9,10 @@
 
 #include "normlab/config/loader.h"
 #include "normlab/data/dataset.h"
-#include "normlab/host/files.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
 #include "normlab/run/checkpoint.h"
+#include "normlab/run/figures.h"
 #include "normlab/run/terminal.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
@@ -25,7 +25,7 @@ struct RunParts {
   const Dataset& data;
   const Gpt& model;
   const Optimizer& optimizer;
-  LineWriter& metrics;
+  LogWriter& metrics;
   SignalFlag signal;
 };
 

@@ -16,6 +16,17 @@ struct BlockFigures {
   double token_cosine = 0;  // of the states behind the block
 };
 
+// Their names in metrics.jsonl and in `inspect --json`; TensorBoard, CSV and reports take whatever is here.
+struct BlockFigureName {
+  const char* name;
+  double BlockFigures::*value;
+};
+inline constexpr BlockFigureName kBlockFigures[] = {{"residual_rms", &BlockFigures::residual_rms},
+                                                    {"residual_grad_rms", &BlockFigures::residual_grad_rms},
+                                                    {"attn_output_rms", &BlockFigures::attn_output_rms},
+                                                    {"mlp_output_rms", &BlockFigures::mlp_output_rms},
+                                                    {"token_cosine", &BlockFigures::token_cosine}};
+
 class BlockProbe : public Probe {
  public:
   explicit BlockProbe(Index blocks) : seen_(static_cast<std::size_t>(blocks)) {}

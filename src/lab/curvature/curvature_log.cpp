@@ -38,7 +38,7 @@ class CurvatureLog : public Observer {
     const Json figures = json_of(*curvature);
     Json line = Json::object({{"step", step}, {"kind", "curvature"}});
     for (const Json::Member& member : figures.members()) line.set(member.name, member.value);
-    run_.metrics.line(log_line(line));
+    run_.metrics.write(line);
   }
 
   RunParts run_;

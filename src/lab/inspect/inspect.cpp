@@ -209,13 +209,14 @@ Inspection mean_of(const std::vector<Inspection>& inspections) {
   for (std::size_t i = 0; i < mean.norms.size(); ++i)
     for (double NormFigures::*figure : {&NormFigures::deviation, &NormFigures::spread})
       mean.norms[i].*figure = average([&](const Inspection& one) { return one.norms[i].*figure; });
-  using B = InspectedBlock;
-  for (std::size_t i = 0; i < mean.blocks.size(); ++i)
-    for (double B::*figure :
-         {static_cast<double B::*>(&B::residual_rms), static_cast<double B::*>(&B::residual_grad_rms),
-          static_cast<double B::*>(&B::attn_output_rms), static_cast<double B::*>(&B::mlp_output_rms),
-          static_cast<double B::*>(&B::token_cosine), &B::attention_entropy, &B::entropy_share})
+  for (std::size_t i = 0; i < mean.blocks.size(); ++i) {
+    const auto average_of = [&](auto figure) {
       mean.blocks[i].*figure = average([&](const Inspection& one) { return one.blocks[i].*figure; });
+    };
+    for (const BlockFigureName& figure : kBlockFigures) average_of(figure.value);
+    average_of(&InspectedBlock::attention_entropy);
+    average_of(&InspectedBlock::entropy_share);
+  }
   return mean;
 }
 

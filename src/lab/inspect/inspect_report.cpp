@@ -148,16 +148,12 @@ Json blocks_json(const InspectReport& report) {
     const InspectedBlock& b = in.blocks[i];
     Json gradients = Json::object();
     for (const std::string& matrix : in.matrices()) gradients.set(matrix, in.matrix_gradient(i, matrix));
-    blocks.push(Json::object({{"grad_norm", std::move(gradients)},
-                              {"expected_shape", expected[i]},
-                              {"residual_rms", b.residual_rms},
-                              {"residual_grad_rms", b.residual_grad_rms},
-                              {"attn_output_rms", b.attn_output_rms},
-                              {"mlp_output_rms", b.mlp_output_rms},
-                              {"token_cosine", b.token_cosine},
-                              {"norm_spread", norm_spread(in, i)},
-                              {"attention_entropy", b.attention_entropy},
-                              {"attention_entropy_share", b.entropy_share}}));
+    Json block = Json::object({{"grad_norm", std::move(gradients)}, {"expected_shape", expected[i]}});
+    for (const BlockFigureName& figure : kBlockFigures) block.set(figure.name, b.*figure.value);
+    block.set("norm_spread", norm_spread(in, i))
+        .set("attention_entropy", b.attention_entropy)
+        .set("attention_entropy_share", b.entropy_share);
+    blocks.push(std::move(block));
   }
   return blocks;
 }
