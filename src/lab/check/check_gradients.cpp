@@ -32,7 +32,7 @@ Batch corner_of(const Batch& batch) {
 
 // Steps: at first entries move by their tensor's root mean square, then by a quarter of the step before. Large steps
 // measure gradients near the loss's rounding; small ones a loss with kinks, or so crooked that large ones miss.
-constexpr int kSteps = 14;
+constexpr int kSteps = 20;
 // Biases that are 0, or nearly, move as if they had this size.
 constexpr double kLeastSize = 0.03;
 // Of a tensor's gradient.
@@ -68,21 +68,44 @@ struct Slope {
   double value = 0, uncertainty = HUGE_VAL;
 };
 
-// Along v, by central differences of shrinking steps, extrapolated to 0 (Ridders 1982): of all extrapolations, the one
-// that differs least from those it is made of, rounding included; the first that is certain to `enough`.
+// What rounding leaves uncertain in each entry of the gradient: how far it moves with places as near as that. Backward
+// through norms of hardly any variance, it may be far above the loss's.
+LossSurface::Vector rounding_of_gradient(LossSurface& surface, LossSurface::Vector place) {
+  constexpr int kPlaces = 3;
+  const LossSurface::Vector v = random_numbers(place.size(), "rounding of the gradient");
+  LossSurface::Vector out(place.size()), before, now;
+  for (int k = 0; k <= kPlaces; ++k, before.swap(now)) {
+    for (std::size_t i = 0; i < place.size(); ++i) place[i] += 1e-14 * v[i];
+    surface.move_to(place);
+    surface.loss_and_gradient(now);
+    for (std::size_t i = 0; k > 0 && i < place.size(); ++i) out[i] = std::max(out[i], std::fabs(now[i] - before[i]));
+  }
+  return out;
+}
+
+// Along v, by central differences of shrinking steps, extrapolated to 0 (Ridders 1982): the extrapolation that differs
+// least from those it is made of, rounding included, and from what smaller steps give. Where the loss has kinks, or is
+// crooked, two may agree by chance: the first that is certain to `enough` does only when it is as near to `expected`,
+// else the last.
 Slope slope(LossSurface& surface, const LossSurface::Vector& place, const LossSurface::Vector& v, std::size_t begin,
-            double step, double rounding, double enough) {
+            double step, double rounding, double enough, double expected) {
   Slope best;
   double before[kSteps], now[kSteps];
   for (int k = 0; k < kSteps; ++k, step /= 4) {
     now[0] = (loss_at(surface, place, v, begin, step) - loss_at(surface, place, v, begin, -step)) / (2 * step);
+    Slope here;
     for (int j = 1; j <= k; ++j) {
       now[j] = now[j - 1] + (now[j - 1] - before[j - 1]) / (std::pow(16.0, j) - 1);
       const double difference = std::max(std::fabs(now[j] - now[j - 1]), std::fabs(now[j] - before[j - 1]));
       const double uncertainty = 2 * difference + 4 * rounding / step;
-      if (uncertainty < best.uncertainty) best = {now[j], uncertainty};
+      if (uncertainty < here.uncertainty) here = {now[j], uncertainty};
     }
-    if (best.uncertainty <= std::max(enough, 4 * rounding / step)) break;  // smaller steps have more rounding
+    if (here.uncertainty < std::max(best.uncertainty, enough))
+      best = here;
+    else
+      best.uncertainty = std::max(best.uncertainty, 2 * std::fabs(here.value - best.value));
+    if (best.uncertainty <= enough && std::fabs(best.value - expected) <= enough) break;
+    if (best.uncertainty <= 4 * rounding / step) break;  // smaller steps have more rounding
     std::copy_n(now, k + 1, before);
   }
   return best;
@@ -99,11 +122,13 @@ double root_mean_square(const double* values, std::size_t count) {
 std::vector<GradientError> gradient_errors(LossSurface& surface, const LossSurface::Vector& gradient) {
   const LossSurface::Vector place = surface.parameters();
   const double rounding = rounding_of_loss(surface, place);
+  const LossSurface::Vector noise = rounding_of_gradient(surface, place);
   std::vector<GradientError> errors;
   std::size_t begin = 0;
   for (const Named& parameter : surface.model().store().parameters()) {
     const std::size_t count = static_cast<std::size_t>(parameter.tensor.shape().numel());
-    const double own = root_mean_square(gradient.data() + begin, count) * std::sqrt(static_cast<double>(count));
+    const double root = std::sqrt(static_cast<double>(count));
+    const double own = root_mean_square(gradient.data() + begin, count) * root;
     LossSurface::Vector v = random_numbers(count, parameter.name);
     double analytic = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -111,8 +136,9 @@ std::vector<GradientError> gradient_errors(LossSurface& surface, const LossSurfa
       analytic += gradient[begin + i] * v[i];
     }
     const double step = std::max(root_mean_square(place.data() + begin, count), kLeastSize);
-    const Slope numeric = slope(surface, place, v, begin, step, rounding, kBound * own);
-    const double error = std::fabs(numeric.value - analytic) / (own + numeric.uncertainty / kBound);
+    const Slope numeric = slope(surface, place, v, begin, step, rounding, kBound * own, analytic);
+    const double uncertainty = numeric.uncertainty + 30 * root_mean_square(noise.data() + begin, count) * root;
+    const double error = std::fabs(numeric.value - analytic) / (own + uncertainty / kBound);
     errors.push_back({parameter.name, std::isfinite(numeric.uncertainty) ? error : std::nan("")});
     begin += count;
   }

@@ -178,6 +178,31 @@ TEST_CASE("gradients: every norm in every placement is right, and a ten thousand
   look(deep);
 }
 
+TEST_CASE("gradients: a loss of many kinks or steep walls, and a zero that rounding blows up, are not called wrong",
+          "[check]") {
+  const auto look = [](CheckInput input, Mode mode) {
+    input.model.config.resolve();
+    INFO(config::to_string(input.model.config.norm) << ' ' << config::to_string(input.model.config.placement));
+    const CheckItem item = check_gradients(input, mode);
+    INFO(item.name << ": " << item.detail);
+    CHECK(item.status == Status::ok);
+  };
+  for (const NormKind norm : {NormKind::layer, NormKind::instance, NormKind::dyt, NormKind::batch})
+    for (const Placement placement : {Placement::pre, Placement::post, Placement::res_post, Placement::deepnorm}) {
+      CheckInput kinks = input_of(norm, placement);
+      kinks.model.config.activation = MlpActivation::relu;
+      kinks.model.config.init = Initialisation::gpt2;
+      look(kinks, Mode::training);
+      if (norm == NormKind::batch) look(kinks, Mode::evaluation);  // on running averages that nothing has set
+    }
+  // Positions at which the samples are alike: their variance is next to nothing, sublayer after sublayer.
+  CheckInput alike = input_of(NormKind::batch_step, Placement::sandwich);
+  alike.model.config.n_layers = 6;
+  for (Index row = 1; row < alike.batch.rows; ++row)
+    std::copy_n(alike.batch.tokens.begin(), 2, alike.batch.tokens.begin() + row * alike.batch.time);
+  look(alike, Mode::training);
+}
+
 TEST_CASE("a parameter without gradient is named", "[check]") {
   CheckInput input = input_of(NormKind::layer);
   input.model.config.norm_gain = 0;  // nothing passes any norm
