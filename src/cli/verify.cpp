@@ -18,13 +18,6 @@ constexpr Option kOptions[] = {
     {"--json", "", "one JSON document"},
 };
 
-std::string scientific(double value) {
-  if (value == 0) return "0";
-  int exponent = 0;
-  while (value < 1 && exponent > -300) value *= 10, --exponent;
-  return text(fixed(value, 1), "e", exponent);
-}
-
 Json json_of(const std::string& file, const VerifyReport& report) {
   Json errors = Json::object({{"logits", report.logits},
                               {"loss", report.loss},
@@ -42,8 +35,9 @@ std::string line_of(const std::string& file, std::size_t width, const VerifyRepo
   std::string out = text(name, std::string(width - name.size() + 2, ' '));
   if (report.status == VerifyReport::Status::refused) return text(out, "refused: ", report.reason, '\n');
   out += text(report.status == VerifyReport::Status::ok ? "ok       " : "DIFFERS  ", "logits ",
-              scientific(report.logits), "  loss ", scientific(report.loss), "  grad ", scientific(report.grad),
-              "  grad_norm ", scientific(report.grad_norm), "  after ", scientific(report.after));
+              significant(report.logits, 2), "  loss ", significant(report.loss, 2), "  grad ",
+              significant(report.grad, 2), "  grad_norm ", significant(report.grad_norm, 2), "  after ",
+              significant(report.after, 2));
   return text(out, report.reason.empty() ? "" : "  (", report.reason, report.reason.empty() ? "\n" : ")\n");
 }
 
@@ -97,8 +91,8 @@ const Command verify_command{
     "Each FILE holds a small model, a batch, and what PyTorch computed from them in float64. "
     "Prints the largest error of\n"
     "each part, relative to the tensor's largest magnitude. A file that cannot be read, is damaged or has an unknown\n"
-    "key is refused, and the others are compared all the same. Exit code 1 when one differs or is refused, 2 when all\n"
-    "are refused.",
+    "key is refused, and the others are compared all the same. Exit code 1 when one differs or is refused, 2 when no\n"
+    "file could be compared.",
     "  normlab verify tests/reference/rms-*.safetensors tests/reference/batch-*.safetensors --double",
     kOptions,
     run};

@@ -168,6 +168,9 @@ std::string run_page(std::span<const RunFiles> runs) {
   for (const NamedRun& each : all)
     if (!each.name.empty()) title += (title.empty() ? "" : " and ") + each.name;
   std::string body = summary_table(all);
+  for (const NamedRun& each : all)
+    if (const std::string reason = each.run->reason(); !reason.empty())
+      body += html_paragraph(text(each.name, each.name.empty() ? "" : ": ", reason));
   const std::string settings = configuration_table(all);
   if (all.size() > 1) body += settings.substr(0, settings.find("<section>", 1));
   body += html_section("Curves", html_figures(curves));

@@ -77,7 +77,8 @@ std::string map_text(const RunFiles& run, int columns) {
 }
 
 std::string run_text(const RunFiles& run, int columns) {
-  std::string out = text(run.directory, ": ", run.outcome());
+  const std::string reason = run.reason();
+  std::string out = text(run.directory, ": ", run.outcome(), reason.empty() ? "" : " (" + reason + ")");
   if (const auto loss = field_of(run, "val_loss")) out += text(", validation loss ", fixed(*loss, 4));
   for (const char* name : {"unigram", "bigram", "floor"})
     if (const auto value = run.entropy(name)) out += text(", ", name, " ", fixed(*value, 3));

@@ -135,8 +135,6 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   RunResult result{trainer.run(first, last, observers, state.evaluation_due), directory, {}};
   RunReport& report = result.report;
   judge(report, state, data.facts());
-  const bool to_the_end = report.outcome == Outcome::trained || report.outcome == Outcome::stuck;
-  if (state.diverged && to_the_end) report.outcome = Outcome::diverged;
   metrics.flush();
   timing.flush();
   write_run_record(directory, record, report);
@@ -148,7 +146,9 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
 }  // namespace
 
 void judge(RunReport& report, const TrainingState& state, const DataFacts& data) {
-  if (report.outcome != Outcome::trained || !state.last_loss) return;
+  if (report.outcome != Outcome::trained) return;
+  if (state.diverged) report.outcome = Outcome::diverged;
+  if (state.diverged || !state.last_loss) return;
   const double best = state.best_loss.value_or(std::numeric_limits<double>::infinity());
   const double middle = (data.unigram + data.bigram) / 2;
   const bool at_floor = data.floor && best <= *data.floor + kTelling;

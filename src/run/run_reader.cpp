@@ -224,6 +224,11 @@ const std::vector<Json>& RunFiles::kind(std::string_view name) const {
 
 std::string RunFiles::outcome() const { return record.at("outcome").string(); }
 
+std::string RunFiles::reason() const {
+  const Json* reason = record.find("reason");
+  return reason && reason->is_string() ? reason->string() : "";
+}
+
 std::optional<double> RunFiles::entropy(std::string_view name) const {
   if (name != "ln_vocab") return real_of(record.find(name));
   const auto vocabulary = real_of(record.find("vocab_size"));

@@ -412,6 +412,15 @@ TEST_CASE("how a run ended is judged by its best validation loss, beside what th
         "overfitted: the best validation loss, 1.5000, was that of step 40, and the last is 2.5000 "
         "above it");
   CHECK_FALSE(judged(1.5, 1.54).overfitted);
+  TrainingState grown;  // and trained on, by train.stop_on_divergence=false
+  grown.diverged = true;
+  grown.best_loss = 1.5;
+  grown.last_loss = 4;
+  RunReport of_it;
+  judge(of_it, grown, data);
+  CHECK(of_it.outcome == Outcome::diverged);
+  CHECK_FALSE(of_it.overfitted);
+  CHECK(of_it.reason.empty());
 
   data.bigram = 2.96;  // nothing to tell one from the other
   CHECK(judged(2.99, 2.99).outcome == Outcome::trained);

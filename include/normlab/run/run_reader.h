@@ -29,6 +29,7 @@ struct RunFiles {
 
   const std::vector<Json>& kind(std::string_view name) const;  // none: empty
   std::string outcome() const;                                 // "running" while it goes on
+  std::string reason() const;                                  // of it; empty where there is nothing to say
   std::optional<double> entropy(std::string_view name) const;  // unigram, bigram, floor, ln_vocab
 };
 
