@@ -77,11 +77,11 @@ std::string map_text(const RunFiles& run, int columns) {
 }
 
 std::string run_text(const RunFiles& run, int columns) {
-  const std::string reason = run.reason();
-  std::string out = text(run.directory, ": ", run.outcome(), reason.empty() ? "" : " (" + reason + ")");
+  std::string out = text(run.directory, ": ", run.outcome());
   if (const auto loss = field_of(run, "val_loss")) out += text(", validation loss ", fixed(*loss, 4));
   for (const char* name : {"unigram", "bigram", "floor"})
     if (const auto value = run.entropy(name)) out += text(", ", name, " ", fixed(*value, 3));
+  if (const std::string reason = run.reason(); !reason.empty()) out += "\n" + reason;
   out += text("\n\nloss: . training, o validation\n",
               loss_chart({line_of(run, "train", "loss", '.'), line_of(run, "eval", "loss", 'o')}, columns));
   const std::string map = map_text(run, columns);
