@@ -52,17 +52,18 @@ CheckItem check_all_learn(const CheckInput& input) {
   LossSurface surface(input.model, input.batch);
   LossSurface::Vector gradient;
   surface.loss_and_gradient(gradient);
+  const LossSurface::Vector noise = rounding_of_gradient(surface, surface.parameters());
   double all = 0;
   for (const double value : gradient) all += value * value;
   std::vector<std::string> without, rounding;
   std::size_t begin = 0;
   for (const Named& parameter : surface.model().store().parameters()) {
-    double own = 0;
+    double own = 0, uncertain = 0;
     const std::size_t end = begin + static_cast<std::size_t>(parameter.tensor.shape().numel());
-    for (; begin < end; ++begin) own += gradient[begin] * gradient[begin];
+    for (; begin < end; ++begin) own += gradient[begin] * gradient[begin], uncertain += noise[begin] * noise[begin];
     if (own == 0)
       without.push_back(parameter.name);
-    else if (own < 1e-24 * all)  // 1e-12 of the norm: what rounding in double leaves of a zero
+    else if (own < 1e-24 * all && own < 1e6 * uncertain)  // 1e-12 of the norm: what rounding in double leaves of a zero
       rounding.push_back(parameter.name);
   }
   const std::size_t tensors = surface.model().store().parameters().size();

@@ -68,21 +68,6 @@ struct Slope {
   double value = 0, uncertainty = HUGE_VAL;
 };
 
-// What rounding leaves uncertain in each entry of the gradient: how far it moves with places as near as that. Backward
-// through norms of hardly any variance, it may be far above the loss's.
-LossSurface::Vector rounding_of_gradient(LossSurface& surface, LossSurface::Vector place) {
-  constexpr int kPlaces = 3;
-  const LossSurface::Vector v = random_numbers(place.size(), "rounding of the gradient");
-  LossSurface::Vector out(place.size()), before, now;
-  for (int k = 0; k <= kPlaces; ++k, before.swap(now)) {
-    for (std::size_t i = 0; i < place.size(); ++i) place[i] += 1e-14 * v[i];
-    surface.move_to(place);
-    surface.loss_and_gradient(now);
-    for (std::size_t i = 0; k > 0 && i < place.size(); ++i) out[i] = std::max(out[i], std::fabs(now[i] - before[i]));
-  }
-  return out;
-}
-
 // Along v, by central differences of shrinking steps, extrapolated to 0 (Ridders 1982): the extrapolation that differs
 // least from those it is made of, rounding included, and from what smaller steps give. Where the loss has kinks, or is
 // crooked, two may agree by chance: the first that is certain to `enough` does only when it is as near to `expected`,
@@ -118,6 +103,19 @@ double root_mean_square(const double* values, std::size_t count) {
 }
 
 }  // namespace
+
+LossSurface::Vector rounding_of_gradient(LossSurface& surface, LossSurface::Vector place) {
+  constexpr int kPlaces = 3;
+  const LossSurface::Vector v = random_numbers(place.size(), "rounding of the gradient");
+  LossSurface::Vector out(place.size()), before, now;
+  for (int k = 0; k <= kPlaces; ++k, before.swap(now)) {
+    for (std::size_t i = 0; i < place.size(); ++i) place[i] *= 1 + 1e-14 * v[i];
+    surface.move_to(place);
+    surface.loss_and_gradient(now);
+    for (std::size_t i = 0; k > 0 && i < place.size(); ++i) out[i] = std::max(out[i], std::fabs(now[i] - before[i]));
+  }
+  return out;
+}
 
 std::vector<GradientError> gradient_errors(LossSurface& surface, const LossSurface::Vector& gradient) {
   const LossSurface::Vector place = surface.parameters();
@@ -160,6 +158,13 @@ CheckItem check_gradients(const CheckInput& input, Mode mode) {
                      " tensors, each along a random direction: largest error ", significant(worst.error, 2),
                      " of a tensor's gradient (", worst.tensor, "; up to ", significant(kBound, 2), " is rounding)");
   if (worst.error <= kBound) return item;
+  if (std::isnan(worst.error)) {
+    const bool is_finite = std::ranges::all_of(gradient, [](double value) { return std::isfinite(value); });
+    item.status = is_finite ? CheckItem::Status::warning : CheckItem::Status::failed;
+    item.detail = is_finite ? "not to be told: the loss is not finite near these weights, along " + worst.tensor
+                            : "the gradient is not finite where the loss is";
+    return item;
+  }
   const bool by_batch = mode == Mode::training || spec_of(norm_of(input.model.config)).running == Running::none;
   const std::string why = by_batch ? few_values(input.model.config, batch) : "";
   item.status = why.empty() ? CheckItem::Status::failed : CheckItem::Status::warning;

@@ -13,6 +13,9 @@ struct GradientError {
   std::string tensor;
   double error = 0;
 };
+// What rounding leaves uncertain in each entry of the gradient: how far it moves with places next to `place`. Backward
+// through norms of hardly any variance, it may be far above the loss's.
+LossSurface::Vector rounding_of_gradient(LossSurface& surface, LossSurface::Vector place);
 std::vector<GradientError> gradient_errors(LossSurface& surface, const LossSurface::Vector& gradient);
 // On a corner of the batch.
 CheckItem check_gradients(const CheckInput& input, Mode mode);

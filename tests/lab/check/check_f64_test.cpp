@@ -203,6 +203,20 @@ TEST_CASE("gradients: a loss of many kinks or steep walls, and a zero that round
   look(alike, Mode::training);
 }
 
+TEST_CASE("a gradient that many layers made small is no rounding, and a loss that is not finite is no wrong gradient",
+          "[check]") {
+  CheckInput small = input_of(NormKind::dyt, Placement::post);
+  small.model.config.norm_gain = 1e-8;
+  CHECK(status_of(run_checks(small), "every parameter learns") == Status::ok);
+  CheckInput huge = input_of(NormKind::layer);
+  huge.model.config.norm_gain = 1e38;
+  const CheckReport report = run_checks(huge);
+  const auto item = std::ranges::find(report.items, "gradients, training", &CheckItem::name);
+  INFO(item->detail);
+  CHECK(item->status == Status::warning);
+  CHECK_THAT(item->detail, ContainsSubstring("the loss is not finite near these weights"));
+}
+
 TEST_CASE("a parameter without gradient is named", "[check]") {
   CheckInput input = input_of(NormKind::layer);
   input.model.config.norm_gain = 0;  // nothing passes any norm
