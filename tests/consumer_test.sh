@@ -6,6 +6,6 @@ here=$(dirname "$0")
 # shellcheck disable=SC2086
 cmake -S "$here/consumer" -B "$1" -DCMAKE_BUILD_TYPE=Debug -DNORMLAB_WERROR=ON $CMAKE_FLAGS
 cmake --build "$1" -j "$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)"
-found=$("$1/consumer")
-[ "$found" = '{"sum":1000}' ] || { echo "consumer_test: expected {\"sum\":1000}, found $found" >&2; exit 1; }
+"$1/consumer" | awk 'NR == 1 { first = $4 } { print } END { exit !(NR == 4 && $4 < first - 1) }' ||
+  { echo "consumer_test: expected four losses, the last well below the first" >&2; exit 1; }
 [ ! -e "$1/normlab/normlab" ] || { echo "consumer_test: the program was built, too" >&2; exit 1; }

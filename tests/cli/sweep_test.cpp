@@ -363,6 +363,25 @@ claims:
   CHECK(holds(page, "data-name=\"measured\""));
 }
 
+TEST_CASE("cli: a sweep of checks ends with its verdicts and files, as one of runs does", "[cli]") {
+  const Workshop shop;
+  const std::string file =
+      shop.write("company.yaml",
+                 "base: tiny.yaml\nmeasure: check\nseeds: [1]\n"
+                 "grid: {model.norm: [layer, batch]}\nclaims:\n"
+                 "- {claim: alone, form: range, value: other_samples.training.largest_change, "
+                 "within: [0, 0], where: {model.norm: layer}}\n"
+                 "- {claim: in company, form: above, value: other_samples.training.largest_change, "
+                 "bound: 0, where: {model.norm: batch}}\n");
+  const Finished done = run_program({"sweep", file, "run.dir=" + shop.path("s")});
+  INFO(done.out << done.err);
+  CHECK(done.code == 0);
+  CHECK(holds(done.out, "holds: alone"));
+  CHECK(holds(done.out, "holds: in company"));
+  CHECK(lines_of(read_file(shop.path("s/results.jsonl"))).size() == 2);
+  CHECK(lines_of(read_file(shop.path("s/timing.jsonl"))).size() == 2);
+}
+
 TEST_CASE("cli: what the pictures and tables of a sweep leave out is said", "[cli]") {
   const Workshop shop;
   const std::string file = shop.write("hidden.yaml", R"(base: tiny.yaml

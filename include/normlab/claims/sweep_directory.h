@@ -51,7 +51,7 @@ class SweepDirectory {
   struct Result {
     Measured measured;
     std::optional<RunFiles> run;
-    Json timing;
+    Json timing = Json::object();
     std::string missing;  // the first value that is asked for and not there, as a message
   };
   const Result& result_of(const Point& point);
