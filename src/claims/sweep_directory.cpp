@@ -8,6 +8,7 @@
 #include "normlab/host/files.h"
 #include "normlab/run/checkpoint.h"
 #include "normlab/run/figures.h"
+#include "normlab/run/run_directory.h"
 
 namespace normlab {
 namespace {
@@ -84,8 +85,8 @@ std::optional<double> SweepDirectory::seconds(const Point& point) const {
 
 bool SweepDirectory::is_done(const Point& point) const {
   if (sweep_.head.measure != Measure::train) return fs::exists(result_path(point));
-  const std::string path = point_path(point) + "/run.json";
-  return fs::exists(path) && is_final(parse_json(read_file(path), path).at("outcome").string());
+  const std::string run = point_path(point);
+  return fs::exists(run + "/run.json") && is_final(read_run_record(run).at("outcome").string());
 }
 
 const SweepDirectory::Result& SweepDirectory::result_of(const Point& point) {

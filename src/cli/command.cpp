@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/host/files.h"
 #include "normlab/train/observer.h"
@@ -188,6 +190,8 @@ void write_output(const std::string& path, std::string_view content) {
   else
     write_file(path, content);
 }
+
+void warn(std::string_view what) { std::fputs(printable(text("normlab: warning: ", what, '\n')).c_str(), stderr); }
 
 void print_result(std::string_view bytes) {
   try {

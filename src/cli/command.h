@@ -72,6 +72,8 @@ std::string help_of(const Command& command);
 // Standard output: throws OutputClosed when its reader has gone, SystemError when the system refuses.
 struct OutputClosed {};
 void print(std::string_view bytes);
+// "normlab: warning: ..." on standard error.
+void warn(std::string_view what);
 // Into the file that require_new_file has passed, or onto standard output where it is /dev/stdout.
 void write_output(const std::string& path, std::string_view content);
 // The same as print for a command whose exit code is a result too: it stays what it is when the reader has gone.

@@ -11,9 +11,9 @@
 #include "normlab/formats/json.h"
 #include "normlab/host/files.h"
 #include "normlab/host/limits.h"
-#include "normlab/run/run_directory.h"
 #include "normlab/run/checkpoint.h"
 #include "normlab/run/run.h"
+#include "normlab/run/run_directory.h"
 #include "normlab/train/evaluate.h"
 
 namespace normlab::cli {
@@ -44,8 +44,7 @@ Dataset data_of(const Checkpoint& checkpoint, const RunConfig& config, const Wor
     return Dataset::evaluation_of(*file, checkpoint.tokenizer(), config.model.context_length, config.data);
   Dataset data = Dataset::load(config.data, config.model.context_length, static_cast<std::uint64_t>(config.seed),
                                checkpoint.tokenizer());
-  if (data.facts().hash != checkpoint.data_hash())
-    fputs("normlab: warning: the data is not what the model was trained on\n", stderr);
+  if (data.facts().hash != checkpoint.data_hash()) warn("the data is not what the model was trained on");
   return data;
 }
 
@@ -91,7 +90,7 @@ int run(const Words& words) {
   const auto logits = words.value("--logits");
   if (logits) require_new_file("eval", *logits);
   const std::string& given = words.only_file("CHECKPOINT");
-  if (const auto end = unsaid_end(given)) fputs(printable(text("normlab: warning: ", *end, '\n')).c_str(), stderr);
+  if (const auto end = unsaid_end(given)) warn(*end);
   const Checkpoint checkpoint(checkpoint_path(given));
   const RunConfig config = changed_config(checkpoint, words);
   set_threads(static_cast<int>(config.train.threads.value_or(allowed_threads().count)));

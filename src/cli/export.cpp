@@ -9,6 +9,7 @@
 #include "normlab/host/files.h"
 #include "normlab/run/checkpoint.h"
 #include "normlab/run/figures.h"
+#include "normlab/run/run_directory.h"
 
 namespace normlab::cli {
 namespace {
@@ -31,8 +32,13 @@ int run(const Words& words) {
   const std::string &from = words.files()[0], &target = words.files()[1];
   if (to == "csv") {
     require_new_file("export", target);
-    const std::string metrics = std::filesystem::is_directory(from) ? from + "/metrics.jsonl" : from;
-    const std::string table = metrics_csv(read_file(metrics), metrics);
+    const bool is_directory = std::filesystem::is_directory(from);
+    const std::string metrics = is_directory ? from + "/metrics.jsonl" : from, log = read_file(metrics);
+    const std::string table = metrics_csv(log, metrics);
+    if (is_directory && file_exists(from + "/run.json")) {
+      check_metrics(read_run_record(from), log, metrics);
+      if (const auto end = unsaid_end(from)) warn(*end);
+    }
     write_output(target, table);
     return 0;
   }

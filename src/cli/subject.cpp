@@ -53,8 +53,7 @@ Subject load_subject(const Words& words) {
   require_memory(config, {}, 1);
   Dataset data = Dataset::load(config.data, config.model.context_length, seed, tokenizer);
   require_memory(config, data.facts(), data.tokenizer().vocab_size());
-  if (checkpoint && data.facts().hash != checkpoint->data_hash())
-    fputs("normlab: warning: the data is not what the model was trained on\n", stderr);
+  if (checkpoint && data.facts().hash != checkpoint->data_hash()) warn("the data is not what the model was trained on");
   Gpt model = checkpoint ? checkpoint->model() : starting_model(config, data, std::move(start));
   return {path, std::move(config), std::move(data), std::move(checkpoint), std::move(model)};
 }

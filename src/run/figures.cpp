@@ -7,8 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "normlab/base/hash.h"
-#include "normlab/formats/crc32c.h"
+#include "normlab/run/checksum.h"
 
 namespace normlab {
 namespace {
@@ -67,24 +66,6 @@ class Collector {
   bool is_finite_;
 };
 
-constexpr std::string_view kChecksum = ",\"crc\":\"";  // 8 digits and "} follow
-constexpr std::size_t kSealed = kChecksum.size() + 8 + 2;
-
-// `open`: a line without its last brace.
-std::string sealed(std::string_view open) {
-  return text(open, kChecksum, hexadecimal(std::uint64_t{crc32c(open)} << 32, 8), "\"}");
-}
-std::string_view unsealed(std::string_view line) {
-  return line.substr(0, line.size() - std::min(kSealed, line.size()));
-}
-bool is_intact(std::string_view line) { return line == sealed(unsealed(line)); }
-
-// Half of the member's name is enough, so that no single change makes a line one of an earlier version.
-bool claims_checksum(std::string_view line) {
-  const std::string_view end = line.substr(unsealed(line).size(), kChecksum.size());
-  return end.starts_with(kChecksum.substr(0, 4)) || end.ends_with(kChecksum.substr(4));
-}
-
 Json parse_line(std::string_view line, const std::string& place) {
   Json json = parse_json(line, place);
   const Json* step = json.is_object() ? json.find("step") : nullptr;
@@ -97,16 +78,16 @@ Json parse_line(std::string_view line, const std::string& place) {
 
 // Of a log whose other lines have checksums, or have none.
 Json checked_line(std::string_view line, const std::string& place, bool others_have) {
-  if (!claims_checksum(line)) {
+  if (!claims_checksum(line, kLineSeal)) {
     Json json = parse_line(line, place);
     check<DataError>(!others_have, place, ": this line lacks its checksum, and others have theirs: it was edited");
     return json;
   }
-  const std::string right = sealed(unsealed(line));
+  const std::string right = sealed(unsealed(line, kLineSeal), kLineSeal);
   check<DataError>(line == right, place, ": this line was damaged or edited: it ends in ",
                    line.substr(line.size() - 10), ", and by its checksum it should in ",
                    right.substr(right.size() - 10));
-  return parse_line(text(unsealed(line), '}'), place);
+  return parse_line(text(unsealed(line, kLineSeal), '}'), place);
 }
 
 }  // namespace
@@ -114,7 +95,7 @@ Json checked_line(std::string_view line, const std::string& place, bool others_h
 std::string log_line(const Json& line) {
   std::string open = line.line();
   open.pop_back();
-  return sealed(open);
+  return sealed(open, kLineSeal);
 }
 
 void LogWriter::write(const Json& line) {
@@ -122,13 +103,13 @@ void LogWriter::write(const Json& line) {
   if (listener_) listener_(line);
 }
 
-bool has_checksums(std::string_view jsonl) { return jsonl.find(kChecksum) != std::string_view::npos; }
+bool has_checksums(std::string_view jsonl) { return jsonl.find(kLineSeal.member) != std::string_view::npos; }
 
 std::string with_checksums(std::string_view jsonl) {
   std::string out;
   for (std::size_t end; !jsonl.empty(); jsonl.remove_prefix(end + 1)) {
     end = jsonl.find('\n');
-    out += sealed(jsonl.substr(0, end - 1)) + '\n';
+    out += sealed(jsonl.substr(0, end - 1), kLineSeal) + '\n';
   }
   return out;
 }
@@ -142,7 +123,8 @@ void read_log(std::string_view jsonl, const std::string& path,
     end = jsonl.find('\n', begin);
     try {
       if (end == std::string_view::npos) {
-        check<DataError>(!is_intact(jsonl.substr(begin, jsonl.size() - 1 - begin)), place,
+        const std::string_view line = jsonl.substr(begin, jsonl.size() - 1 - begin);
+        check<DataError>(line != sealed(unsealed(line, kLineSeal), kLineSeal), place,
                          ": this line was damaged: its line break is another character");
         return;
       }
@@ -150,7 +132,7 @@ void read_log(std::string_view jsonl, const std::string& path,
           !act(line, place, end + 1))
         return;
     } catch (const DataError& error) {
-      throw DataError(text(error.what(), "; delete this line, or the file, to go on without it"));
+      throw DataError(text(error.what(), "; put the line back as it was, or delete the file to go on without it"));
     }
   }
 }

@@ -139,6 +139,7 @@ RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal
   timing.flush();
   write_run_record(directory, record, report);
   if (reports) report_renewal.renew();
+  remove_half_written(directory);  // by a report's process that was killed
   result.summary = summary_of(report, directory, options.program, config, data.facts());
   return result;
 }
@@ -243,12 +244,11 @@ void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config
 
 // run.json; empty where it is lost or damaged, as it is written anew.
 Json record_of(const std::string& directory) {
-  const std::string path = text(directory, "/run.json");
   try {
-    if (Json json = parse_json(read_file(path), path); json.is_object()) return json;
+    return read_run_record(directory);
   } catch (const UserError&) {
+    return Json::object();
   }
-  return Json::object();
 }
 
 // A text in it; empty where it has none of this name.

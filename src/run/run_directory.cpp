@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "normlab/base/check.h"
+#include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/data/corpora/corpora.h"
-#include "normlab/formats/json.h"
 #include "normlab/host/build_facts.h"
 #include "normlab/host/files.h"
 #include "normlab/run/checkpoint.h"
+#include "normlab/run/checksum.h"
 
 namespace normlab {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kAdvice = "give another run.dir";
+constexpr const char* kMetricsChecksum = "metrics_crc";
 
 // Empty, or with no more than a run.json begun, and a lock.
 bool is_free(const fs::path& path) {
@@ -116,12 +118,9 @@ RunLock::RunLock(const std::string& directory)
                     Reach::process) {}
 
 std::optional<std::string> unsaid_end(const std::string& directory) {
-  const std::string path = text(directory, "/run.json");
-  if (!file_exists(path) || DirectoryLock::is_held(directory)) return std::nullopt;
+  if (!file_exists(text(directory, "/run.json")) || DirectoryLock::is_held(directory)) return std::nullopt;
   try {
-    const Json record = parse_json(read_file(path), path);
-    const Json* outcome = record.is_object() ? record.find("outcome") : nullptr;
-    if (outcome == nullptr || !(*outcome == Json("running"))) return std::nullopt;
+    if (!(read_run_record(directory).at("outcome") == Json("running"))) return std::nullopt;
   } catch (const UserError&) {
     return std::nullopt;  // a damaged one is told by who needs more of it
   }
@@ -159,10 +158,14 @@ Json sources_of(const DataConfig& data, const std::string& directory) {
 
 }  // namespace
 
+void remove_half_written(const std::string& directory) {
+  for (const char* each : {"", "/checkpoints"}) remove_left_over(directory + each, "");
+}
+
 void begin_run_files(const std::string& directory, const RunRecord& record) {
   write_run_record(directory, record, std::nullopt);
   make_directories(text(directory, "/checkpoints"), kAdvice);
-  for (const char* each : {"", "/checkpoints"}) remove_left_over(directory + each, "");
+  remove_half_written(directory);
   write_file(text(directory, "/config.yaml"), config::dump(record.config));
 }
 
@@ -194,8 +197,39 @@ void write_run_record(const std::string& directory, const RunRecord& record, con
       {"outcome", report ? Json(config::to_string(report->outcome)) : Json("running")},
       {"step", report ? Json(report->step) : Json()},
       {"reason", report ? Json(report->reason) : Json()},
+      {kMetricsChecksum, report ? Json(crc_digits(read_file(text(directory, "/metrics.jsonl")))) : Json()},
   });
-  write_file(text(directory, "/run.json"), json.indented() + "\n");
+  std::string open = json.indented();
+  open.resize(open.size() - 2);  // its last line
+  write_file(text(directory, "/run.json"), sealed(open, kFileSeal));
+}
+
+Json read_run_record(const std::string& directory) {
+  const std::string path = text(directory, "/run.json"), bytes = read_file(path);
+  const std::string advice = text("; normlab train --resume ", shell_quoted(directory), " writes it again");
+  Json record;
+  try {
+    record = parse_json(bytes, path);
+  } catch (const DataError& error) {
+    throw DataError(error.what() + advice);
+  }
+  const Json* outcome = record.is_object() ? record.find("outcome") : nullptr;
+  const Json* parameters = record.is_object() ? record.find("parameters") : nullptr;
+  check<DataError>(outcome && outcome->is_string() && parameters && parameters->is_number(), path,
+                   ": outcome or parameters are missing, which that of a run has; it is damaged", advice);
+  if (claims_checksum(bytes, kFileSeal) || record.find(kMetricsChecksum) != nullptr)
+    check<DataError>(bytes == sealed(unsealed(bytes, kFileSeal), kFileSeal), path,
+                     ": it was damaged or edited: its checksum (crc) is not that of its text", advice);
+  return record;
+}
+
+void check_metrics(const Json& record, std::string_view jsonl, const std::string& path) {
+  const Json* checksum = record.find(kMetricsChecksum);
+  if (checksum == nullptr || !checksum->is_string()) return;
+  const std::string own = crc_digits(jsonl);
+  check<DataError>(own == checksum->string(), path, ": it was edited after the run had ended: its checksum is ", own,
+                   ", and run.json has ", checksum->string(),
+                   "; put the file back as it was, or delete it to go on without it");
 }
 
 }  // namespace normlab

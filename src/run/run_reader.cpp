@@ -157,20 +157,6 @@ std::pair<std::string_view, std::string_view> parts_of_quotient(std::string_view
   return {trimmed(field.substr(0, slash)), trimmed(field.substr(slash + 3))};
 }
 
-// run.json, with the members that a report takes for granted.
-Json record_of(const std::string& directory) {
-  const std::string path = text(directory, "/run.json");
-  Json record = parse_json(read_file(path), path);
-  const Json* outcome = record.is_object() ? record.find("outcome") : nullptr;
-  const Json* parameters = record.is_object() ? record.find("parameters") : nullptr;
-  check<DataError>(outcome && outcome->is_string() && parameters && parameters->is_number(), path,
-                   ": outcome or parameters are missing, which that of a run has; it is damaged: normlab train "
-                   "--resume ",
-                   shell_quoted(directory), " writes it anew");
-  if (outcome->string() == "running" && unsaid_end(directory)) record.set("outcome", "interrupted");
-  return record;
-}
-
 template <class Plain>
 std::optional<double> with_quotient(std::string_view field, Plain plain) {
   const auto [above, below] = parts_of_quotient(field);
@@ -244,15 +230,18 @@ RunFiles read_run(const std::string& directory) {
   check<DataError>(is_run(directory), directory,
                    ": this is no directory of a run: it lacks run.json or config.yaml; "
                    "name one that normlab train wrote");
-  RunFiles run{directory, config_of_run(directory), record_of(directory), {}};
+  RunFiles run{directory, config_of_run(directory), read_run_record(directory), {}};
+  if (run.outcome() == "running" && unsaid_end(directory)) run.record.set("outcome", "interrupted");
   const std::string metrics = text(directory, "/metrics.jsonl");
   if (!std::filesystem::exists(metrics)) return run;
-  read_log(read_file(metrics), metrics, [&](const Json& line, const std::string& place, std::size_t) {
+  const std::string log = read_file(metrics);
+  read_log(log, metrics, [&](const Json& line, const std::string& place, std::size_t) {
     const Json* kind = line.find("kind");
     check<DataError>(kind != nullptr, place, ": a line of metrics has a kind");
     run.lines[kind->string()].push_back(line);
     return true;
   });
+  check_metrics(run.record, log, metrics);
   return run;
 }
 

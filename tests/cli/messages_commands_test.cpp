@@ -181,7 +181,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"export", "@/run", "--to", "csv", "@/none/x.csv"},
            "cannot write @/none/x.csv: its directory does not exist; create it or choose another path"},
           {{"export", "@/tiny.yaml", "--to", "csv", "@/x.csv"},
-           "@/tiny.yaml:1:1:1: expected a value, found 'd'; delete this line, or the file, to go on without it"},
+           "@/tiny.yaml:1:1:1: expected a value, found 'd'; put the line back as it was, or delete the file to go on "
+           "without it"},
           {{"data"},
            "data: a corpus and a file are expected; usage: normlab data NAME FILE [seed=N] [data.size=N] "
            "[data.order=N] | --parse FILE"},

@@ -19,8 +19,8 @@ void damage(const Workshop& shop, const std::string& file, const std::string& co
 TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do", "[cli]") {
   const Workshop shop;
   const std::string record =
-      "@/run/run.json: outcome or parameters are missing, which that of a run has; it is damaged: normlab train "
-      "--resume @/run writes it anew";
+      "@/run/run.json: outcome or parameters are missing, which that of a run has; it is damaged; normlab train "
+      "--resume @/run writes it again";
   for (const std::string content : {"{}", "[]", "{\"outcome\": 3, \"parameters\": 3}", "{\"outcome\": \"trained\"}"}) {
     damage(shop, "run.json", content);
     check_mistakes(shop, {}, {{{"report", "@/run"}, record}, {{"diff", "@/run", "@/run"}, record}});
@@ -55,7 +55,7 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
 TEST_CASE("messages: a line of a log that cannot be read is told by its number, and how to go on without it", "[cli]") {
   const Workshop shop;
   const std::string metrics = trained().metrics("run"), timing = read_file(trained().path("run/timing.jsonl"));
-  const std::string advice = "; delete this line, or the file, to go on without it";
+  const std::string advice = "; put the line back as it was, or delete the file to go on without it";
   for (const auto& [line, what] : {std::pair<std::string, std::string>{"x", ":1:1: expected a value, found 'x'"},
                                    {"{}", ": a line of a log is an object with a step"},
                                    {"{\"step\":1.5,\"kind\":\"train\"}", ": a line of a log is an object with a step"},

@@ -9,6 +9,7 @@
 #include "normlab/interop/export.h"
 #include "normlab/run/figures.h"
 #include "normlab/run/metrics.h"
+#include "normlab/run/run_directory.h"
 #include "normlab/run/run_reader.h"
 
 using namespace normlab;
@@ -85,6 +86,43 @@ TEST_CASE("log: every flipped bit is refused where a run is read for a sweep, a 
         8 * log.size());
 }
 
+TEST_CASE("log: every flipped bit of run.json is refused; that of an earlier version has no checksum", "[run]") {
+  const Workshop shop;
+  REQUIRE(shop.train("run", {"log.layers_every=0", "train.steps=1", "log.report=false"}).code == 0);
+  const std::string run = shop.path("run"), record = read_file(run + "/run.json");
+  CHECK(read_run_record(run).at("step").integer() == 1);
+  const int file = open((run + "/run.json").c_str(), O_WRONLY | O_CLOEXEC);
+  for (std::size_t bit = 0; bit < 8 * record.size(); ++bit) {
+    std::string flipped = record;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    REQUIRE(pwrite(file, flipped.data(), flipped.size(), 0) == static_cast<ssize_t>(flipped.size()));
+    CHECK_THROWS_WITH(read_run_record(run), ContainsSubstring("run.json"));
+  }
+  close(file);
+  shop.remove_checksums("run");
+  CHECK(read_run_record(run).at("step").integer() == 1);
+}
+
+TEST_CASE("log: that of a run which has ended is the one that it ended with", "[run]") {
+  const Workshop shop;
+  REQUIRE(shop.train("run", {"train.steps=3", "log.report=false"}).code == 0);
+  const Strings lines = lines_of(shop.metrics("run"));
+  Strings fewer = lines, bare;
+  fewer.erase(fewer.begin() + 2);
+  for (const std::string& line : lines) bare.push_back(line.substr(0, line.find(",\"crc\"")) + "}");
+  for (const Strings& edited : {fewer, bare}) {
+    shop.write("run/metrics.jsonl", join(edited, "\n") + "\n");
+    for (const Strings& command : {Strings{"report", shop.path("run")},
+                                   Strings{"export", shop.path("run"), "--to", "csv", shop.path("x.csv")}}) {
+      const Finished done = run_program(command);
+      CHECK(done.code == 2);
+      CHECK_THAT(done.err, ContainsSubstring("metrics.jsonl: it was edited after the run had ended"));
+    }
+  }
+  std::filesystem::remove(shop.path("run/metrics.jsonl"));  // as the message advises
+  CHECK(run_program({"report", shop.path("run")}).code == 0);
+}
+
 TEST_CASE("log: those of earlier versions have no checksums; a run that goes on gives them some", "[run]") {
   const Workshop shop;
   const Strings settings{"train.steps=4", "checkpoint.every=2", "checkpoint.keep=9"};
@@ -96,6 +134,7 @@ TEST_CASE("log: those of earlier versions have no checksums; a run that goes on 
       without += line.substr(0, line.find(",\"crc\"")) + "}\n";
     shop.write(std::string("run/") + name, without + "{\"step\":3,\"ki");
   }
+  shop.remove_checksums("run");
   CHECK(run_program({"report", shop.path("run")}).code == 0);
   CHECK(run_program({"train", "--resume", shop.path("run")}).code == 0);
   CHECK((shop.metrics("run") == shop.metrics("whole")));

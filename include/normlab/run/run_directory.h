@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "normlab/data/dataset.h"
+#include "normlab/formats/json.h"
 #include "normlab/host/lock.h"
 #include "normlab/train/observer.h"
 #include "normlab/train/run_config.h"
@@ -38,12 +40,18 @@ struct RunRecord {
 };
 
 std::string utc_now();
-// Makes what a run begins with: run.json, the directory of its checkpoints, config.yaml; removes what a killed process
-// left half written. run.json is the first, so that wherever a run is killed, its directory is empty or claim_directory
-// knows it as one.
+// Removes what killed processes left half written.
+void remove_half_written(const std::string& directory);
+// Makes what a run begins with: run.json, the directory of its checkpoints, config.yaml. run.json is the first, so that
+// wherever a run is killed, its directory is empty or claim_directory knows it as one.
 void begin_run_files(const std::string& directory, const RunRecord& record);
-// `report` is empty while the run goes on.
+// `report` is empty while the run goes on; at its end the record also has the checksum of metrics.jsonl.
 void write_run_record(const std::string& directory, const RunRecord& record, const std::optional<RunReport>& report);
+
+// run.json. DataError where it is damaged; that of an earlier version has no checksum.
+Json read_run_record(const std::string& directory);
+// DataError where these bytes of metrics.jsonl are not those with which the run of this record ended.
+void check_metrics(const Json& record, std::string_view jsonl, const std::string& path);
 
 // For the person: that the run in a directory was cut off, where run.json says that it goes on; else nothing.
 std::optional<std::string> unsaid_end(const std::string& directory);
