@@ -53,12 +53,10 @@ double LossUnit::factor(const RunFiles& run) const {
   return std::nan("");
 }
 
-// Byte pairs follow from the text, the other tokenizers from their name and size.
 LossUnit loss_unit(std::span<const NamedRun> runs) {
   const auto tokens = [](const RunFiles& run) {
-    const std::string& tokenizer = run.config.data.tokenizer;
-    const Json *size = run.record.find("vocab_size"), *data = run.record.find("data_hash");
-    return text(tokenizer, ' ', size ? size->line() : "", ' ', tokenizer == "bpe" && data ? data->line() : "");
+    const Json* hash = run.record.find("tokenizer_hash");  // earlier versions have none
+    return hash ? hash->line() : run.config.data.tokenizer;
   };
   return {std::ranges::any_of(runs, [&](const NamedRun& each) { return tokens(*each.run) != tokens(*runs[0].run); })};
 }

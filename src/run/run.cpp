@@ -75,8 +75,8 @@ RunResult Run::go(const RunOptions& options, LineWriter::Start logs, Terminal& t
 }
 
 RunResult Run::train(const RunOptions& options, LineWriter::Start logs, Terminal& terminal) {
-  const RunRecord record{
-      config, data.facts(), model.store().parameter_count(), model.vocab_size(), team, utc_now(), state.run_id, found};
+  const RunRecord record{config, data.facts(), data.tokenizer(), model.store().parameter_count(),
+                         team,   utc_now(),    state.run_id,     found};
   begin_run_files(directory, record);
   LogWriter metrics(text(directory, "/metrics.jsonl"), logs), timing(text(directory, "/timing.jsonl"), logs);
   TensorBoardLog tensorboard(directory, state.step, config::dump(config));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "normlab/base/check.h"
+#include "normlab/base/hash.h"
 #include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/data/corpora/corpora.h"
@@ -184,6 +185,7 @@ void write_run_record(const std::string& directory, const RunRecord& record, con
       {"flags", build.flags},
       {"instruction_set", instruction_set()},
       {"data_hash", record.data.hash},
+      {"tokenizer_hash", hexadecimal(fnv1a(record.tokenizer.save()))},
       {"sources", sources_of(record.found, directory)},
       {"train_tokens", record.data.train_tokens},
       {"validation_tokens", record.data.validation_tokens},
@@ -191,7 +193,7 @@ void write_run_record(const std::string& directory, const RunRecord& record, con
       {"bigram", record.data.bigram},
       {"floor", record.data.floor},
       {"parameters", record.parameters},
-      {"vocab_size", record.vocab_size},
+      {"vocab_size", record.tokenizer.vocab_size()},
       {"start", record.start},
       {"end", report ? Json(utc_now()) : Json()},
       {"outcome", report ? Json(config::to_string(report->outcome)) : Json("running")},

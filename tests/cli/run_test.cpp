@@ -53,9 +53,9 @@ TEST_CASE("cli: the files of a run and what they hold", "[cli]") {
   CHECK(names_in(shop.path("run/checkpoints")) == Strings{"best.safetensors", "step-000005.safetensors"});
 
   const Json record = shop.record("run");
-  for (const char* name :
-       {"seed", "threads_asked", "threads", "threads_source", "flush_denormals", "compiler", "flags", "instruction_set",
-        "run_id", "data_hash", "train_tokens", "validation_tokens", "parameters", "start", "end", "outcome"}) {
+  for (const char* name : {"seed", "threads_asked", "threads", "threads_source", "flush_denormals", "compiler", "flags",
+                           "instruction_set", "run_id", "data_hash", "tokenizer_hash", "train_tokens",
+                           "validation_tokens", "parameters", "start", "end", "outcome"}) {
     CAPTURE(name);
     REQUIRE(record.find(name) != nullptr);
     CHECK_FALSE(record.at(name).is_null());

@@ -277,6 +277,16 @@ TEST_CASE("cli: losses of different tokens are set beside one another in bits pe
   const Finished same = run_program({"diff", shop.path("chars"), shop.path("same")});
   CHECK(holds(same.out, fixed(last("chars", "eval").at("loss").real(), 4)));
   CHECK_FALSE(holds(same.out, "bits per byte"));
+  // As many characters, but others; their text's bytes are not theirs alone.
+  std::string latin, greek;
+  for (int i = 0; i < 400; ++i) {
+    latin += text(static_cast<char>('a' + i * i % 7), i % 9 == 8 ? "\n" : "");
+    greek += text("\xCE", static_cast<char>('\xB1' + i * i % 7), i % 9 == 8 ? "\n" : "");
+  }
+  REQUIRE(shop.train("latin", {"train.steps=2", "data.source=" + shop.write("latin.txt", latin)}).code == 0);
+  REQUIRE(shop.train("greek", {"train.steps=2", "data.source=" + shop.write("greek.txt", greek)}).code == 0);
+  CHECK(shop.record("latin").at("vocab_size") == shop.record("greek").at("vocab_size"));
+  CHECK(holds(run_program({"diff", shop.path("latin"), shop.path("greek")}).out, "validation loss, bits per byte"));
 }
 
 TEST_CASE("cli: numbers are shown as they are typed, and kept with every digit", "[cli]") {

@@ -32,7 +32,8 @@ struct Team {
 struct RunRecord {
   const RunConfig& config;
   const DataFacts& data;
-  Index parameters = 0, vocab_size = 0;
+  const Tokenizer& tokenizer;
+  Index parameters = 0;
   Team team;
   std::string start;        // UTC, as 2026-01-31T12:00:00Z
   std::string id;           // run_id
