@@ -185,8 +185,8 @@ std::string remark_on_unseen(TokenSpan train, TokenSpan validation, const Tokeni
   }
   if (kinds == 0) return {};
   return text("of the ", tokenizer.pairs() ? "tokens" : "characters", " of the validation part ", kinds,
-              kinds == 1 ? " is" : " are", " nowhere in the training part; there are ", places, " places with ",
-              kinds == 1 ? "it" : "them");
+              kinds == 1 ? " is" : " are", " nowhere in the training part; places with ", kinds == 1 ? "it" : "them",
+              ": ", places);
 }
 
 // -ln p of each token, the sum over its characters, in their place; built-in corpora are ASCII.

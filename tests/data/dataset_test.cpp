@@ -95,8 +95,8 @@ TEST_CASE("a validation file of its own: all of the source is trained on, and it
   CHECK(data.facts().validation_tokens == 4);
   CHECK(data.tokenizer().vocab_size() == 5);
   CHECK(data.facts().remarks ==
-        std::vector<std::string>{"of the characters of the validation part 3 are nowhere in the training part; there "
-                                 "are 4 places with them"});
+        std::vector<std::string>{"of the characters of the validation part 3 are nowhere in the training part; "
+                                 "places with them: 4"});
 }
 
 TEST_CASE("the byte order mark is dropped; any bytes do for byte tokens", "[data]") {

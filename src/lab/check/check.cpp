@@ -61,9 +61,10 @@ CheckItem check_all_learn(const CheckInput& input) {
     double own = 0, uncertain = 0;
     const std::size_t end = begin + static_cast<std::size_t>(parameter.tensor.shape().numel());
     for (; begin < end; ++begin) own += gradient[begin] * gradient[begin], uncertain += noise[begin] * noise[begin];
-    if (own == 0)
+    if (own == 0 && uncertain == 0)
       without.push_back(parameter.name);
-    else if (own < 1e-24 * all && own < 1e6 * uncertain)  // 1e-12 of the norm: what rounding in double leaves of a zero
+    else if (own <= 1e-24 * all &&
+             own < 1e6 * uncertain)  // 1e-12 of the norm: what rounding in double leaves of a zero
       rounding.push_back(parameter.name);
   }
   const std::size_t tensors = surface.model().store().parameters().size();
