@@ -84,6 +84,7 @@ inline void check_equal_runs(const Workshop& shop, const std::string& run, const
   }
   CHECK((shop.metrics(run) == shop.metrics(other)));
   CHECK(shop.record(run).at("outcome").string() == shop.record(other).at("outcome").string());
+  INFO(join(names_in(shop.path(run)), " ") << ' ' << join(names_in(shop.path(run + "/checkpoints")), " "));
   CHECK(half_written(shop.path(run)) == 0);
 }
 
