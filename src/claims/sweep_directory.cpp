@@ -35,7 +35,7 @@ std::string first_missing(const Sweep& sweep, const Point& point, const Measured
   const auto missing = [&](std::string_view what, const std::string& name, const std::string& field,
                            const Conditions& where) {
     if (!meets(point.settings, where) || has_field(source, field)) return std::string();
-    return text(what, " '", name, "': there is no value '", field, "'; ", why_missing(source, field));
+    return text(what, " '", name, "': there is no value '", field, "'", why_missing(source, field));
   };
   std::string found;
   for (const Claim& claim : sweep.claims) {

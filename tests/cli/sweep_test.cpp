@@ -190,7 +190,7 @@ TEST_CASE("cli: what a sweep cannot do is told", "[cli]") {
   const Finished seeded = run_program({"sweep", file, "seed=1", "--dry-run"});
   CHECK(seeded.code == 2);
   CHECK(holds(seeded.err, "change its seeds: [...], or say how many with --seeds N"));
-  CHECK(holds(run_program({"reproduce", "warmpu"}).err, "did you mean warmup?"));
+  CHECK(holds(run_program({"reproduce", "warmpu"}).err, "did you mean 'warmup'?"));
   CHECK(holds(run_program({"report", shop.path("nothing")}).err, "no directory of a run"));
 }
 
