@@ -126,18 +126,22 @@ volatile std::sig_atomic_t interrupted = 0;
 
 bool is_order(int number) { return number == SIGINT || number == SIGTERM; }
 
+[[noreturn]] void end_at_once(int number, std::string_view message) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
+  _exit(128 + number);
+}
+
 // The first signal lets what is at hand finish; a second order ends the program at once. Warnings may come again and
 // again (SIGXCPU each second), and before an order.
 void on_signal(int number) {
-  if (is_order(number) && is_order(interrupted)) _exit(128 + number);
+  if (is_order(number) && is_order(interrupted))
+    end_at_once(number, "\nnormlab: ended at once by a second signal; what was not saved by then is lost\n");
   if (is_order(number) || interrupted == 0) interrupted = number;
 }
 
 // What reads and prepares can take long, and there is nothing to save.
 void on_early_signal(int number) {
-  constexpr std::string_view kMessage = "normlab: ended by a signal before the first step; nothing was trained yet\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-  _exit(128 + number);
+  end_at_once(number, "\nnormlab: ended by a signal before the first step; nothing was trained yet\n");
 }
 
 void handle_signals(void (*handler)(int)) {
