@@ -75,12 +75,15 @@ std::string printable(std::string_view s, std::string_view kept) {
   return out;
 }
 
-std::string shell_quoted(std::string_view path) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+@%";
+std::string as_path(std::string_view path) {
   const bool is_ambiguous = path.empty() || std::string_view("-'\"[{~ ").find(path[0]) != std::string_view::npos ||
                             path.find('=') < path.find('/');
-  const std::string word = (is_ambiguous ? "./" : "") + std::string(path);
-  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  return (is_ambiguous ? "./" : "") + std::string(path);
+}
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+@%=";
+  if (word.find_first_not_of(kPlain) == std::string::npos) return std::string(word);
   std::string out = "'";
   for (std::string_view rest = word; !rest.empty();) {
     const std::string_view bytes = rest.substr(0, static_cast<std::size_t>(utf8_step(rest).length));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 
 namespace normlab {
 namespace {
@@ -21,11 +22,10 @@ void check_key(const std::string& path, const Yaml& item, std::string_view role,
     RunConfig config;
     for (const config::Key& each : config::keys_of(config))
       if (!each.is_section()) known.push_back(each.path);
-    const std::string near = nearest(key, known);
     const Yaml* place = item.find(role);
     fail_at(path, place ? *place : item,
             text("`", role, "` is a key of a run, not '", config::excerpt(key), "'",
-                 near.empty() ? "; `normlab train --help-table` lists them" : text("; did you mean '", near, "'?")));
+                 did_you_mean(key, known, "; `normlab train --help-table` lists them")));
   }
 }
 
@@ -140,12 +140,10 @@ void refuse_unknown(const std::string& path, const Yaml& item, std::string_view 
   if (item.kind != Yaml::Kind::mapping)
     fail_at(path, item, text(what, " takes keys ('key: value'); it has ", join(known, ", ")));
   for (const Yaml& child : item.children)
-    if (std::ranges::find(known, child.key) == known.end()) {
-      const std::string near = nearest(child.key, known);
+    if (std::ranges::find(known, child.key) == known.end())
       fail_at(path, child,
-              text(what, " has no key '", config::excerpt(child.key), "'; ",
-                   near.empty() ? text("it has ", join(known, ", ")) : text("did you mean '", near, "'?")));
-    }
+              text(what, " has no key '", config::excerpt(child.key), "'",
+                   did_you_mean(child.key, known, text("; it has ", join(known, ", ")))));
 }
 
 void check_claim(const std::string& path, const Yaml& item, const Claim& claim) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "normlab/base/utf8.h"
 #include "normlab/claims/sweep_loader.h"
 #include "normlab/host/files.h"
 #include "normlab/run/checkpoint.h"
@@ -36,7 +37,7 @@ std::string first_missing(const Sweep& sweep, const Point& point, const Measured
   const auto missing = [&](std::string_view what, const std::string& name, const std::string& field,
                            const Conditions& where) {
     if (!meets(point.settings, where) || has_field(source, field)) return std::string();
-    return text(what, " '", name, "': there is no value '", field, "'; ", why_missing(source, field));
+    return text(what, " '", name, "': there is no value '", field, "'", why_missing(source, field));
   };
   std::string found;
   for (const Claim& claim : sweep.claims) {
@@ -131,20 +132,23 @@ void SweepDirectory::check_values(const Point& point) {
 }
 
 std::vector<std::string> SweepDirectory::command(const Point& point, std::int64_t threads, bool anew) const {
-  const std::string run = point_path(point), configuration = configuration_path(point);
+  const std::string run = point_path(point), configuration = as_path(configuration_path(point));
   const std::string team = text("train.threads=", threads);
   const auto with_start = [&](std::vector<std::string> words) {
     if (point.before)
-      words.push_back("model.from=" + SweepDirectory(sweep_, path_before()).point_path(sweep_.before[*point.before]));
+      words.push_back(
+          "model.from=" +
+          config::yaml_text(SweepDirectory(sweep_, path_before()).point_path(sweep_.before[*point.before])));
     return words;
   };
   if (sweep_.head.measure == Measure::train) {
     if (!anew && is_run(run) && !checkpoint_steps(run + "/checkpoints").empty())
-      return {"train", "--resume", run, team, "log.sample_tokens=0", "log.report=false", "train.time_limit=null"};
+      return {
+          "train", "--resume", as_path(run), team, "log.sample_tokens=0", "log.report=false", "train.time_limit=null"};
     fs::remove_all(run);
     write_file(configuration, config::dump(point.config));
-    return with_start({"train", configuration, "run.dir=" + run, team, "log.sample_tokens=0", "log.report=false",
-                       "train.time_limit=null"});
+    return with_start({"train", configuration, "run.dir=" + config::yaml_text(run), team, "log.sample_tokens=0",
+                       "log.report=false", "train.time_limit=null"});
   }
   fs::create_directories(run);
   write_file(configuration, config::dump(point.config));

@@ -257,7 +257,7 @@ std::string sweep_id(const std::string& path) {
 
 Sweep load_sweep(const std::string& path, std::span<const std::string> overrides, std::optional<std::int64_t> seeds) {
   const Yaml tree = config::read_yaml(path);
-  if (tree.kind != Yaml::Kind::mapping)
+  if (tree.kind != Yaml::Kind::mapping || tree.children.empty())
     throw ConfigError(text(path, ": a sweep has base, grid, seeds and claims, and this file has no keys"));
   Sweep sweep;
   sweep.path = path;

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/host/files.h"
 #include "normlab/host/limits.h"
 #include "normlab/host/process.h"
@@ -22,10 +23,8 @@ constexpr Option kOptions[] = {
 std::vector<std::string> names_of(const Words& words) {
   for (const std::string& name : words.files()) {
     if (std::ranges::count(bench_names(), name) == 1) continue;
-    const std::string near = nearest(name, bench_names());
-    throw UserError(text("bench: there is no benchmark '", name, "'",
-                         near.empty() ? "." : text("; did you mean ", near, "?"), " There are ",
-                         join(bench_names(), " ")));
+    throw UserError(text("bench: there is no benchmark '", name, "'", did_you_mean(name, bench_names()), " (",
+                         join(bench_names(), " "), ")"));
   }
   return words.files().empty() ? bench_names() : words.files();
 }

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/host/files.h"
@@ -31,18 +32,16 @@ bool is_setting(const Command& command, const std::string& word) {
   return takes_settings(command) && word.starts_with("--") && equals != std::string::npos && word.find('.') < equals;
 }
 
-// `value`: what stands behind it.
+// `value`: what follows it.
 [[noreturn]] void fail_unknown_option(const Command& command, const std::string& name, const std::string& value) {
   std::vector<std::string> names{"--help"};
   for (const Option& option : command.options) names.emplace_back(option.name);
   RunConfig config;
-  std::string key = config::known_key(config::keys_of(config), std::string_view(name).substr(2));
-  if (key.empty() && name.find('.') != std::string::npos) key = name.substr(2);
   std::string hint;
-  if (takes_settings(command) && !key.empty())
-    hint = text("; a setting is written ", key, "=", value.empty() || value.starts_with("-") ? "VALUE" : value);
-  else if (const std::string near = nearest(name, names); !near.empty())
-    hint = text("; did you mean ", near, "?");
+  if (takes_settings(command))
+    hint = config::setting_hint(config::keys_of(config), std::string_view(name).substr(2),
+                                value.empty() || value.starts_with("-") ? "VALUE" : value);
+  if (hint.empty()) hint = did_you_mean(name, names);
   throw UserError(
       text(command.name, ": there is no option ", name, hint, " (normlab ", command.name, " --help lists them)"));
 }
@@ -79,8 +78,8 @@ Words::Words(const Command& command, std::span<const std::string> words) : comma
     } else if (equals != std::string::npos) {
       value = word.substr(equals + 1);
     } else {
-      check<UserError>(i + 1 < words.size(), command.name, ": ", option.name, " needs its ", option.value,
-                       " behind it");
+      check<UserError>(i + 1 < words.size(), command.name, ": ", option.name, " needs a value: ", option.name, ' ',
+                       option.value);
       value = words[++i];
     }
     options_[std::string(option.name)].push_back(value);
@@ -129,18 +128,22 @@ volatile std::sig_atomic_t interrupted = 0;
 
 bool is_order(int number) { return number == SIGINT || number == SIGTERM; }
 
+[[noreturn]] void end_at_once(int number, std::string_view message) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
+  _exit(128 + number);
+}
+
 // The first signal lets what is at hand finish; a second order ends the program at once. Warnings may come again and
 // again (SIGXCPU each second), and before an order.
 void on_signal(int number) {
-  if (is_order(number) && is_order(interrupted)) _exit(128 + number);
+  if (is_order(number) && is_order(interrupted))
+    end_at_once(number, "\nnormlab: ended at once by a second signal; what was not saved by then is lost\n");
   if (is_order(number) || interrupted == 0) interrupted = number;
 }
 
 // What reads and prepares can take long, and there is nothing to save.
 void on_early_signal(int number) {
-  constexpr std::string_view kMessage = "normlab: ended by a signal before the first step; nothing was trained yet\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-  _exit(128 + number);
+  end_at_once(number, "\nnormlab: ended by a signal before the first step; nothing was trained yet\n");
 }
 
 void handle_signals(void (*handler)(int)) {

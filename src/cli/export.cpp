@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/utf8.h"
 #include "normlab/host/files.h"
 #include "normlab/run/checkpoint.h"
@@ -16,16 +17,12 @@ namespace {
 
 constexpr Option kOptions[] = {{"--to", "hf|pytorch|csv", "what is written"}};
 
-const std::vector<std::string> kTargets{"hf", "pytorch", "csv"};
-
 int run(const Words& words) {
   check<UserError>(words.overrides().empty(), "export: '", words.overrides().empty() ? "" : words.overrides()[0],
                    "' changes nothing; a trained model keeps its settings");
   const std::string to = words.value("--to").value_or("");
-  const std::string near = nearest(to, kTargets);
   check<UserError>(to == "hf" || to == "pytorch" || to == "csv", "export: --to takes hf, pytorch or csv, ",
-                   to.empty() ? "and is missing" : text("got '", to, "'"),
-                   near.empty() ? "" : text("; did you mean ", near, "?"));
+                   to.empty() ? "and is missing" : text("got '", to, "'"), did_you_mean(to, {"hf", "pytorch", "csv"}));
   const std::string what = to == "csv" ? "a run and a file" : "a checkpoint and a directory";
   check<UserError>(words.files().size() == 2, "export: --to ", to, " takes ", what, ", and there are ",
                    words.files().size(), " names; usage: normlab export ", export_command.usage);

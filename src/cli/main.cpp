@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/utf8.h"
 #include "normlab/host/build_facts.h"
 #include "normlab/host/process.h"
@@ -59,7 +60,7 @@ int run(const std::string& program, std::vector<std::string> words) {
   if (help) return print(general_help()), 0;
   if (name == "--version") return print(version_text()), 0;
   words.erase(words.begin());
-  std::vector<std::string> names;
+  std::vector<std::string> names{"--help", "--version"};
   for (const Command* command : kCommands) {
     names.emplace_back(command->name);
     if (command->name != name) continue;
@@ -68,9 +69,8 @@ int run(const std::string& program, std::vector<std::string> words) {
     given.program = program;
     return command->run(given);
   }
-  const std::string near = nearest(name, names);
-  throw UserError(text("there is no command '", name, "'", near.empty() ? "" : text("; did you mean ", near, "?"),
-                       " (normlab --help lists the commands)"));
+  throw UserError(
+      text("there is no command '", name, "'", did_you_mean(name, names), " (normlab --help lists the commands)"));
 }
 
 // A message may quote a file: no more is shown than fits a few screens.

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/utf8.h"
 #include "normlab/claims/sweep_loader.h"
 #include "normlab/host/process.h"
@@ -62,9 +63,8 @@ std::vector<Sweep> chosen(const Words& words, const SweepWords& given) {
     const std::size_t before = out.size();
     for (const Sweep& sweep : all)
       if (sweep.name == wanted || sweep.head.id == wanted) out.push_back(sweep);
-    const std::string near = nearest(wanted, names);
-    check<UserError>(out.size() > before, "reproduce: there is no claim '", wanted, "'",
-                     near.empty() ? "" : text("; did you mean ", near, "?"), " (", join(names, " "), ")");
+    check<UserError>(out.size() > before, "reproduce: there is no claim '", wanted, "'", did_you_mean(wanted, names),
+                     " (", join(names, " "), ")");
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/parallel.h"
 #include "normlab/base/utf8.h"
+#include "normlab/formats/foreign_format.h"
 #include "normlab/host/files.h"
 #include "normlab/host/limits.h"
 #include "normlab/run/checkpoint.h"
@@ -36,7 +37,10 @@ void require_utf8(std::string_view option, std::string_view given, std::string_v
 std::string prompt_of(const Words& words) {
   const auto file = words.value("--prompt-file");
   check<UserError>(!file || !words.has("--prompt"), "sample: give --prompt or --prompt-file, not both");
-  return file ? read_file(*file == "-" ? "/dev/stdin" : *file) : words.value("--prompt").value_or("");
+  if (!file) return words.value("--prompt").value_or("");
+  std::string prompt = read_file(*file == "-" ? "/dev/stdin" : *file);
+  refuse_foreign(prompt, text("--prompt-file ", *file), "UTF-8 text");
+  return prompt;
 }
 
 // The text that follows the prompt, as it comes.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 
 namespace normlab::config {
 namespace {
@@ -66,7 +67,7 @@ std::string suggestion(const Keys& keys, std::string_view section, std::string_v
   for (const Key& key : keys) {
     const bool same = folded(key.name()) == folded(name);
     if (section_of(key.path) == section) {
-      if (same) return text("; did you mean '", key.name(), "'?");
+      if (same) return did_you_mean(name, {std::string(key.name())});
       here.emplace_back(key.name());
     } else {
       if (same) paths.push_back(key.path);
@@ -75,7 +76,7 @@ std::string suggestion(const Keys& keys, std::string_view section, std::string_v
   }
   if (!paths.empty()) return text("; it belongs elsewhere: ", join(paths, " or "));
   if (const OtherName* other = other_name(keys, name)) return text("; here it is ", other->path, other->note);
-  if (const std::string near = nearest(name, here); !near.empty()) return text("; did you mean '", near, "'?");
+  if (std::string hint = did_you_mean(name, here); !hint.empty()) return hint;
   const std::string far = nearest(name, elsewhere);
   for (const Key& key : keys)
     if (!far.empty() && key.name() == far) paths.push_back(key.path);
@@ -136,14 +137,16 @@ void override_keys(const Keys& keys, std::span<const std::string> overrides, Ori
   }
 }
 
-std::string known_key(const Keys& keys, std::string_view name) {
+std::string setting_hint(const Keys& keys, std::string_view name, std::string_view value) {
   std::vector<std::string> paths;
   for (const Key& key : keys)
     if (!key.is_section() && (folded(key.name()) == folded(name) || key.path == folded(name)))
       paths.push_back(key.path);
   const OtherName* other = other_name(keys, name.substr(name.rfind('.') + 1));
-  if (paths.empty() && other != nullptr) return std::string(other->path);
-  return paths.size() == 1 ? paths[0] : "";
+  if (paths.empty() && other != nullptr && !other->note.empty()) return text("; here it is ", other->path, other->note);
+  if (paths.empty() && other != nullptr) paths.emplace_back(other->path);
+  if (paths.empty() && name.find('.') != std::string_view::npos) paths.emplace_back(name);
+  return paths.size() == 1 ? text("; a setting is written ", paths[0], '=', value) : "";
 }
 
 std::string key_value(const Keys& keys, std::string_view path) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 
 namespace normlab::config {
 namespace {
@@ -120,9 +121,8 @@ int read_choice(const Yaml& value, const Reading& reading, std::span<const std::
     if (choice == value.text) return static_cast<int>(names.size());
     names.emplace_back(choice);
   }
-  const std::string near = nearest(value.text, names);
-  const std::string hint = near.empty() ? "" : text("; did you mean '", near, "'?");
-  reading.fail(value, text("'", excerpt(value.text), "' is not one of ", join(names, " "), hint));
+  reading.fail(value,
+               text("'", excerpt(value.text), "' is not one of ", join(names, " "), did_you_mean(value.text, names)));
 }
 
 void check_list(const Yaml& value, const Reading& reading, int length) {

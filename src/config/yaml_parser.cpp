@@ -1,12 +1,11 @@
 // The YAML parser: recursive descent over characters, block collections by the column of their first entry.
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "normlab/base/check.h"
 #include "normlab/config/yaml.h"
+#include "normlab/formats/foreign_format.h"
 #include "normlab/host/files.h"
 #include "yaml_text.h"
 
@@ -264,12 +263,9 @@ Yaml parse_yaml_value(std::string_view value, std::string_view source) {
 }
 
 Yaml read_yaml(const std::string& path) {
-  const auto refuse = [&](const std::string& why) { throw ConfigError(text(path, ": cannot be read: ", why)); };
-  std::error_code ignored;  // opening it meets the error again
-  if (std::filesystem::is_directory(path, ignored)) refuse("it is a directory; name a file");
-  if (const auto kind = special_kind(path); !kind.empty()) refuse(text("it is a ", kind, "; name a regular file"));
-  if (!file_exists(path)) refuse("No such file or directory; check the path");
-  return parse_yaml(read_file(path, kMaxYamlBytes + 1), path);
+  const std::string document = read_file(path, kMaxYamlBytes + 1);
+  refuse_foreign(document, path, "YAML");
+  return parse_yaml(document, path);
 }
 
 Yaml nest(std::string_view dotted_path, Yaml value) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/hash.h"
 #include "normlab/base/memory.h"
 #include "normlab/data/tokenizer/tokenizer_json.h"
@@ -41,10 +42,8 @@ Tokenizer tokenizer_for(const DataConfig& config, const Texts& texts) {
   if (config.tokenizer == "bpe") return trained_on(known_texts(config, {texts.train()}, turned), config.vocab_size);
   if (file_exists(config.tokenizer) && std::filesystem::is_regular_file(config.tokenizer))
     return read_tokenizer_json(read_file(config.tokenizer), text("data.tokenizer '", config.tokenizer, "'"));
-  const std::vector<std::string> choices{"char", "byte", "bpe"};
-  const std::string near = nearest(config.tokenizer, choices);
   throw ConfigError(text("data.tokenizer: '", config.tokenizer, "' is neither one of char byte bpe nor a file",
-                         near.empty() ? "" : "; did you mean '", near, near.empty() ? "" : "'?"));
+                         did_you_mean(config.tokenizer, {"char", "byte", "bpe"})));
 }
 
 // FNV-1a of both texts, each followed by its length, so that moving the border between them changes the hash.

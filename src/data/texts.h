@@ -34,7 +34,7 @@ Texts read_texts(const DataConfig& config, std::uint64_t seed);
 // ROT13: each of the letters A to Z and a to z thirteen places on, the rest as it is.
 std::string rot13(std::string_view text);
 
-// `name` begins the messages. DataError when there is no such file or it is empty, SystemError when it cannot be read.
+// `name` begins the messages. DataError where it is empty or of another format.
 SourceText read_text_file(const std::string& path, std::string_view name, Newlines newlines);
 
 }  // namespace normlab

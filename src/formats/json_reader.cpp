@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "normlab/base/utf8.h"
+#include "normlab/formats/foreign_format.h"
 #include "normlab/formats/json.h"
 
 namespace normlab {
@@ -14,9 +15,7 @@ class JsonReader {
     if (text_.size() > kMaxJsonBytes)
       fail(0, "longer than ", kMaxJsonBytes, " bytes, the most that a document may have");
     if (text_.starts_with("\xEF\xBB\xBF")) fail(0, "starts with a byte order mark; save the file as UTF-8 without one");
-    if (text_.size() > 1 &&
-        (text_[0] == '\0' || text_[1] == '\0' || text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")))
-      fail(0, "is in UTF-16 or UTF-32, which are not supported; save the file as UTF-8");
+    refuse_foreign(text_, name_, "JSON");
     Json json = value(0);
     skip_space();
     if (at_ < text_.size()) fail(at_, "expected the end of the document, found ", found());

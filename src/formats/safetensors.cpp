@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/hash.h"
 #include "normlab/formats/crc32c.h"
+#include "normlab/formats/foreign_format.h"
 #include "normlab/formats/json.h"
 #include "normlab/host/files.h"
 
@@ -175,6 +177,7 @@ Safetensors Safetensors::parse(std::string content, const std::string& path, Che
   file.path_ = path;
   file.bytes_ = std::make_shared<const std::string>(std::move(content));
   const std::string_view bytes = *file.bytes_;
+  if (bytes.size() > 8 && bytes[8] != '{') refuse_foreign(bytes, path, "safetensors");
   std::string place_in_file = text(path, ": ");
   std::string_view advice;  // where the message itself has none
   try {
@@ -214,8 +217,7 @@ const StoredTensor& Safetensors::at(std::string_view name) const {
   if (const StoredTensor* found = find(name)) return *found;
   std::vector<std::string> names;
   for (const StoredTensor& tensor : tensors_) names.push_back(tensor.name);
-  const std::string close = nearest(name, names);
-  throw DataError(text(path_, ": has no tensor ", name, close.empty() ? "" : text("; the nearest name is ", close)));
+  throw DataError(text(path_, ": has no tensor ", name, did_you_mean(name, names)));
 }
 
 const std::string& Safetensors::metadata_at(std::string_view key) const {

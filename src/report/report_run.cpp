@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "normlab/base/utf8.h"
 #include "normlab/host/files.h"
 #include "normlab/host/process.h"
 #include "normlab/report/report_page.h"
@@ -189,8 +190,7 @@ void write_run_report(const std::string& directory) {
 }
 
 void write_run_report_apart(const std::string& program, const std::string& directory) {
-  const std::string run = directory.starts_with('-') ? "./" + directory : directory;
-  const pid_t process = start_child({program, "report", run}, "/dev/null", "/dev/null");
+  const pid_t process = start_child({program, "report", as_path(directory)}, "/dev/null", "/dev/null");
   constexpr std::chrono::milliseconds kMost{60000}, kPause{2};
   int status = 0;
   for (auto waited = kPause; waitpid(process, &status, WNOHANG) == 0; waited += kPause) {

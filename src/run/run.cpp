@@ -348,7 +348,8 @@ void refuse_without_checkpoint(const std::string& directory) {
   const std::string folder = text(directory, "/checkpoints"), best = text(folder, "/best.safetensors");
   if (!checkpoint_steps(folder).empty()) return;
   std::string advice = text("the run ended before its first, or it was deleted. Start it anew: normlab train ",
-                            shell_quoted(directory + "/config.yaml"), " run.dir=", shell_quoted(directory), " --force");
+                            shell_quoted(directory + "/config.yaml"), ' ',
+                            shell_word("run.dir=" + config::yaml_text(directory)), " --force");
   if (std::filesystem::exists(best)) {
     const std::int64_t step = Checkpoint(best).state().step;
     advice =

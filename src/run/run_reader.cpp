@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "normlab/base/did_you_mean.h"
 #include "normlab/base/utf8.h"
 #include "normlab/config/loader.h"
 #include "normlab/host/files.h"
@@ -143,9 +144,8 @@ void check_plain_field(std::string_view field, std::int64_t steps) {
   const RunField parts = parsed(field);
   if (std::ranges::find(kKinds, parts.kind) == std::end(kKinds)) {
     const std::vector<std::string> kinds(std::begin(kKinds), std::end(kKinds));
-    const std::string near = nearest(parts.kind, kinds);
-    throw DataError(text("'", field, "': a run has no lines of kind '", parts.kind, "'; ",
-                         near.empty() ? text("it has ", join(kinds, ", ")) : text("did you mean '", near, "'?")));
+    throw DataError(text("'", field, "': a run has no lines of kind '", parts.kind, "'",
+                         did_you_mean(parts.kind, kinds, text("; it has ", join(kinds, ", ")))));
   }
   check<DataError>(!parts.step || (*parts.step >= 0 && *parts.step <= steps), "'", field, "': the run has ", steps,
                    " steps");
@@ -184,12 +184,11 @@ void add_paths(const Json& value, const std::string& path, std::vector<std::stri
 
 std::string suggested(std::string_view name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
-  if (near.empty()) return "metrics.jsonl, or the command's --json document, has the names";
   // The same but for a place in an array, counted from the end.
   const std::size_t dot = near.rfind('.');
   if (near.substr(dot + 1) == "-1" && name.substr(0, name.rfind('.')) == near.substr(0, dot))
-    return text(near.substr(0, dot), " has no entry ", name.substr(name.rfind('.') + 1));
-  return text("did you mean '", near, "'?");
+    return text("; ", near.substr(0, dot), " has no entry ", name.substr(name.rfind('.') + 1));
+  return did_you_mean(name, known, "; metrics.jsonl, or the command's --json document, has the names");
 }
 
 }  // namespace
@@ -283,9 +282,9 @@ std::string why_missing(const RunFiles& run, std::string_view field) {
   if (part.empty() || part.starts_with(kStepsTo)) return "";
   const RunField parts = parsed(part);
   const std::vector<Json>& lines = run.kind(parts.kind);
-  if (lines.empty()) return text("the run has no lines of kind ", parts.kind);
+  if (lines.empty()) return text("; the run has no lines of kind ", parts.kind);
   if (at_path(lines.back(), with_last_block(parts.path, run.config.model.n_layers)) != nullptr)
-    return text("the lines of kind ", parts.kind, " are of steps ", lines[0].at("step").integer(),
+    return text("; the lines of kind ", parts.kind, " are of steps ", lines[0].at("step").integer(),
                 lines.size() > 1 ? text(", ", lines[1].at("step").integer()) : "",
                 lines.size() > 2 ? text(", ... ", lines.back().at("step").integer()) : "");
   std::vector<std::string> known;

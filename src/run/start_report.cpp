@@ -134,7 +134,7 @@ std::string summary_of(const RunReport& report, const std::string& directory, co
     return out + text("\nnext: a lower optimizer.lr, a longer schedule.warmup_steps, or optimizer.grad_clip above 0\n");
   if (report.outcome == Outcome::interrupted && report.step == 0)
     return out + text("\nnothing was trained yet; next: ", call, " train ", shell_quoted(directory + "/config.yaml"),
-                      " run.dir=", shell_quoted(directory), " --force\n");
+                      ' ', shell_word("run.dir=" + config::yaml_text(directory)), " --force\n");
   if (report.outcome == Outcome::interrupted)
     return out + text("\nnext: ", call, " train --resume ", shell_quoted(directory), '\n');
   const std::string checkpoint =

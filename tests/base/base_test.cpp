@@ -20,21 +20,6 @@ TEST_CASE("numbers print in their shortest round-trip form", "[base]") {
   CHECK(!parse_double("1,5"));
 }
 
-TEST_CASE("the nearest name is found, and none when all are far", "[base]") {
-  const std::vector<std::string> names{"n_layers", "n_heads", "d_model"};
-  CHECK(nearest("n-layers", names) == "n_layers");
-  CHECK(nearest("nlayer", names) == "n_layers");
-  CHECK(nearest("temperature", names).empty());
-  const std::vector<std::string> keys{"eps", "steps", "train", "model", "lr", "y"};
-  CHECK(nearest("trian", keys) == "train");  // one change: two neighbours swapped
-  CHECK(nearest("modle", keys) == "model");
-  CHECK(nearest("stepz", keys) == "steps");
-  CHECK(nearest("r", keys) == "lr");
-  CHECK(nearest("epochs", keys).empty());  // three changes of six letters
-  CHECK(nearest("tails", keys).empty());   // two of five
-  CHECK(nearest("x", keys).empty());       // no letter in common
-}
-
 TEST_CASE("the first draws for seed 1337 are constants", "[base]") {
   // SplitMix64 with FNV-1a, computed once with Python's integers.
   Random random(1337, "test");

@@ -167,7 +167,7 @@ TEST_CASE("bench refuses a misspelt name and a file that holds no result", "[ben
     CHECK(WEXITSTATUS(status) == 2);
     CHECK(read_file(out).find(message) != std::string::npos);
   };
-  fails("gem", "did you mean gemm?");
+  fails("gem", "did you mean 'gemm'?");
   write_file(directory.path("other.json"), "{\"loss\": 1}");
   fails(text("--compare '", directory.path("other.json"), "' peak"), "no result of normlab bench");
   fails("peak --threads 0", "--threads");

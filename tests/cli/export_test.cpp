@@ -237,7 +237,7 @@ TEST_CASE("cli: export --to csv takes a run; wrong words are told", "[cli]") {
   CHECK(csv.out.starts_with("step,layer,part,measure,value\n"));
   CHECK(holds(csv.out, "\n5,,train,loss,"));
   CHECK(holds(csv.out, "\n0,0,attn.qkv.weight,grad_norm,"));
-  CHECK(holds(run_program({"export", shop.path("run"), "--to", "pytroch", "x"}).err, "did you mean pytorch?"));
+  CHECK(holds(run_program({"export", shop.path("run"), "--to", "pytroch", "x"}).err, "did you mean 'pytorch'?"));
   CHECK(run_program({"export", shop.path("run"), "--to", "hf"}).code == 2);
   CHECK(holds(run_program({"export", shop.path("run"), "x"}).err, "--to takes hf, pytorch or csv"));
 }

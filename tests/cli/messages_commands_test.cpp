@@ -6,10 +6,11 @@ using namespace normlab;
 
 TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]") {
   const Workshop& shop = trained();
+  shop.write("words.gz", "\x1F\x8B\x08");
   check_mistakes(
       shop, {},
       {
-          {{"trian"}, "there is no command 'trian'; did you mean train? (normlab --help lists the commands)"},
+          {{"trian"}, "there is no command 'trian'; did you mean 'train'? (normlab --help lists the commands)"},
           {{"xyzzy"}, "there is no command 'xyzzy' (normlab --help lists the commands)"},
           {{"--frobnicate"}, "there is no command '--frobnicate' (normlab --help lists the commands)"},
           {{"train"},
@@ -18,15 +19,25 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
            "train: one CONFIG is expected, and there is '@/tiny.yaml' too; usage: normlab train CONFIG [key=value ...] "
            " |  --resume RUN [key=value ...]"},
           {{"train", "@/tiny.yaml", "--stopat", "3"},
-           "train: there is no option --stopat; did you mean --stop-at? (normlab train --help lists them)"},
+           "train: there is no option --stopat; did you mean '--stop-at'? (normlab train --help lists them)"},
           {{"train", "@/tiny.yaml", "--train.steps", "5"},
            "train: there is no option --train.steps; a setting is written train.steps=5 (normlab train --help lists "
            "them)"},
           {{"train", "@/tiny.yaml", "--lr", "3e-4"},
            "train: there is no option --lr; a setting is written optimizer.lr=3e-4 (normlab train --help lists them)"},
           {{"train", "@/tiny.yaml", "--num-epochs=5"},
-           "train: there is no option --num-epochs; a setting is written train.steps=5 (normlab train --help lists "
+           "train: there is no option --num-epochs; here it is train.steps (there are no epochs; one is about tokens "
+           "to "
+           "train on / (train.batch_size x train.grad_accumulation x model.context_length) steps) (normlab train "
+           "--help "
+           "lists them)"},
+          {{"train", "@/tiny.yaml", "--max-steps", "5"},
+           "train: there is no option --max-steps; a setting is written train.steps=5 (normlab train --help lists "
            "them)"},
+          {{"--verison"},
+           "there is no command '--verison'; did you mean '--version'? (normlab --help lists the commands)"},
+          {{"sample", "@/run", "--prompt-file", "@/words.gz"},
+           "--prompt-file @/words.gz: is a gzip file, not UTF-8 text; unpack it: gunzip"},
           {{"train", "@/tiny.yaml", "--batch-size", "--force"},
            "train: there is no option --batch-size; a setting is written train.batch_size=VALUE (normlab train --help "
            "lists them)"},
@@ -37,10 +48,10 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"train", "--", "@/tiny.yaml", "--help"},
            "train: one CONFIG is expected, and there is '--help' too; usage: normlab train CONFIG [key=value ...]  |  "
            "--resume RUN [key=value ...]"},
-          {{"help", "trian"}, "there is no command 'trian'; did you mean train? (normlab --help lists the commands)"},
+          {{"help", "trian"}, "there is no command 'trian'; did you mean 'train'? (normlab --help lists the commands)"},
           {{"completion", "tcsh"}, "completion: bash|zsh|fish is expected, got 'tcsh'"},
           {{"train", "@/tiny.yaml", "-f"}, "train: options begin with two dashes, got -f"},
-          {{"train", "@/tiny.yaml", "--stop-at"}, "train: --stop-at needs its N behind it"},
+          {{"train", "@/tiny.yaml", "--stop-at"}, "train: --stop-at needs a value: --stop-at N"},
           {{"train", "@/tiny.yaml", "--stop-at", "0"}, "train: --stop-at takes a whole number of at least 1, got '0'"},
           {{"train", "@/tiny.yaml", "--stop-at", "ten"},
            "train: --stop-at takes a whole number of at least 1, got 'ten'"},
@@ -49,9 +60,9 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"train", "@/tiny.yaml", "optimizer.lr 3e-4"},
            "train: one CONFIG is expected, and there is 'optimizer.lr 3e-4' too; usage: normlab train CONFIG "
            "[key=value ...]  |  --resume RUN [key=value ...]"},
-          {{"train", "@/none.yaml"}, "@/none.yaml: cannot be read: No such file or directory; check the path"},
-          {{"train", "@/"}, "@/: cannot be read: it is a directory; name a file"},
-          {{"train", "--resume"}, "train: --resume needs its RUN behind it"},
+          {{"train", "@/none.yaml"}, "cannot read @/none.yaml: there is no such file; check the path"},
+          {{"train", "@/"}, "cannot read @/: it is a directory; name a file"},
+          {{"train", "--resume"}, "train: --resume needs a value: --resume RUN"},
           {{"train", "--resume", "@/run", "@/tiny.yaml"},
            "train: --resume takes no CONFIG, and there is '@/tiny.yaml'; the run has its own"},
           {{"train", "--resume", "@/none"},
@@ -64,10 +75,10 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"eval", "@/run", "@/other"},
            "eval: one CHECKPOINT is expected, and there is '@/other' too; usage: normlab eval CHECKPOINT [key=value "
            "...] [--data FILE] [--json]"},
-          {{"eval", "@/run", "--data", "@/none.txt"}, "'@/none.txt': there is no such file; check the path"},
-          {{"eval", "@/run", "--data", "@/"}, "'@/': is a directory; name one text file"},
+          {{"eval", "@/run", "--data", "@/none.txt"}, "cannot read @/none.txt: there is no such file; check the path"},
+          {{"eval", "@/run", "--data", "@/"}, "cannot read @/: it is a directory; name a file"},
           {{"eval", "@/run", "--jsn"},
-           "eval: there is no option --jsn; did you mean --json? (normlab eval --help lists them)"},
+           "eval: there is no option --jsn; did you mean '--json'? (normlab eval --help lists them)"},
           {{"eval", "@/run", "model.n_layers=2"},
            "eval: model.n_layers cannot change from 1 to 2; a trained model keeps its settings, and only "
            "train.threads, eval.statistics and data.*, without data.tokenizer and data.vocab_size, can be given"},
@@ -82,9 +93,9 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"sample", "@/tiny.yaml"},
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "
            "this a safetensors file? If so, it is damaged: take it from its source again"},
-          {{"sample", "@/run", "--prompt"}, "sample: --prompt needs its TEXT behind it"},
+          {{"sample", "@/run", "--prompt"}, "sample: --prompt needs a value: --prompt TEXT"},
           {{"sample", "@/run", "--promt", "a"},
-           "sample: there is no option --promt; did you mean --prompt? (normlab sample --help lists them)"},
+           "sample: there is no option --promt; did you mean '--prompt'? (normlab sample --help lists them)"},
           {{"sample", "@/run", "--temperature", "-1"},
            "sample: --temperature takes a number from 0 to 1e+06, got '-1'"},
           {{"sample", "@/run", "--temperature", "nan"},
@@ -123,7 +134,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
            "inspect: one CONFIG or CHECKPOINT is expected, and there is '@/tiny.yaml' too; usage: normlab inspect "
            "CONFIG|CHECKPOINT [key=value ...] [--seeds N] [--depths L,L,...] [--shards K,K,...] [--curvature] [--svg "
            "FILE] [--json]"},
-          {{"inspect", "@/none.yaml"}, "@/none.yaml: cannot be read: No such file or directory; check the path"},
+          {{"inspect", "@/none.yaml"}, "cannot read @/none.yaml: there is no such file; check the path"},
           {{"inspect", "@/tiny.yaml", "--depths", "6"},
            "inspect: --depths takes two depths or more, to fit an exponent through"},
           {{"inspect", "@/tiny.yaml", "--depths", "6,x"},
@@ -132,7 +143,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"inspect", "@/tiny.yaml", "--shards", "0"},
            "inspect: --shards takes rising numbers of shards, as 6,12,24, got '0'"},
           {{"inspect", "@/tiny.yaml", "--shards", "3"}, "inspect: --shards: 3 does not divide train.batch_size, 4"},
-          {{"inspect", "@/tiny.yaml", "--svg"}, "inspect: --svg needs its FILE behind it"},
+          {{"inspect", "@/tiny.yaml", "--svg"}, "inspect: --svg needs a value: --svg FILE"},
           {{"inspect", "@/run", "--seeds", "2"},
            "inspect: --seeds and --depths are about fresh models; give a configuration instead of @/run"},
           {{"inspect", "@/run", "model.norm=rms"},
@@ -141,19 +152,19 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
            "cannot write @/none/x.svg: its directory does not exist; create it or choose another path"},
           {{"check"},
            "check: CONFIG or CHECKPOINT is missing; usage: normlab check CONFIG|CHECKPOINT [key=value ...] [--json]"},
-          {{"check", "@/none.yaml"}, "@/none.yaml: cannot be read: No such file or directory; check the path"},
+          {{"check", "@/none.yaml"}, "cannot read @/none.yaml: there is no such file; check the path"},
           {{"check", "@/tiny.yaml", "model.norm=rmz"},
            "command line: model.norm: 'rmz' is not one of layer rms scale group instance layer_seq batch batch_step "
            "power dyt none fixed; did you mean 'rms'?"},
           {{"check", "@/run", "model.norm=rms"},
            "model.norm cannot change from layer to rms; a trained model keeps its settings"},
           {{"sweep"}, "sweep: SWEEP is missing; usage: normlab sweep SWEEP [key=value ...]"},
-          {{"sweep", "@/none.yaml"}, "@/none.yaml: cannot be read: No such file or directory; check the path"},
+          {{"sweep", "@/none.yaml"}, "cannot read @/none.yaml: there is no such file; check the path"},
           {{"sweep", "@/tiny.yaml", "--seeds", "0"}, "sweep: --seeds takes a whole number of at least 1, got '0'"},
-          {{"reproduce", "warmpu"}, "reproduce: there is no claim 'warmpu'; did you mean warmup? (<> warmup<>)"},
+          {{"reproduce", "warmpu"}, "reproduce: there is no claim 'warmpu'; did you mean 'warmup'? (<> warmup<>)"},
           {{"reproduce", "K99"}, "reproduce: there is no claim 'K99' (<> warmup<>)"},
           {{"reproduce", "--frce"},
-           "reproduce: there is no option --frce; did you mean --force? (normlab reproduce --help lists them)"},
+           "reproduce: there is no option --frce; did you mean '--force'? (normlab reproduce --help lists them)"},
           {{"report"}, "report: RUN is missing; usage: normlab report RUN..."},
           {{"report", "@/none"},
            "@/none: this is no directory of a run: it lacks run.json or config.yaml; name one that normlab train "
@@ -171,7 +182,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"export"}, "export: --to takes hf, pytorch or csv, and is missing"},
           {{"export", "@/run", "@/x"}, "export: --to takes hf, pytorch or csv, and is missing"},
           {{"export", "@/run", "--to", "pytroch", "@/x"},
-           "export: --to takes hf, pytorch or csv, got 'pytroch'; did you mean pytorch?"},
+           "export: --to takes hf, pytorch or csv, got 'pytroch'; did you mean 'pytorch'?"},
           {{"export", "@/run", "--to", "hf"},
            "export: --to hf takes a checkpoint and a directory, and there are 1 names; usage: normlab export "
            "CHECKPOINT --to hf|pytorch DIR  |  RUN --to csv FILE"},
@@ -213,8 +224,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"data", "markov", "@/x.txt", "data.order=6"},
            "command line: data.order: 6 is out of range; it takes from 0 to 5"},
           {{"bench", "gem"},
-           "bench: there is no benchmark 'gem'; did you mean gemm? There are peak gemm norm attention step-A step-B "
-           "step-C step-D sample tokenizer start"},
+           "bench: there is no benchmark 'gem'; did you mean 'gemm'? (peak gemm norm attention step-A step-B "
+           "step-C step-D sample tokenizer start)"},
           {{"bench", "--threads", "0"}, "bench: --threads takes a whole number of at least 1, got '0'"},
           {{"bench", "--threads", "2000"}, "bench: --threads takes at most 1024, got 2000"},
           {{"bench", "seed=1"}, "bench: the sizes are fixed; 'seed=1' cannot change them"},

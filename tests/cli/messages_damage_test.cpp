@@ -129,7 +129,7 @@ TEST_CASE("messages: what steers a terminal is shown escaped, and letters as the
   const Workshop shop;
   check_mistake(shop, {},
                 {{"train", "@/no\r\x1B[31m\xC2\x9B\xC3\xBC.yaml"},
-                 "@/no\\r\\x1B[31m\\xC2\\x9B\xC3\xBC.yaml: cannot be read: No such file or directory; check the path"});
+                 "cannot read @/no\\r\\x1B[31m\\xC2\\x9B\xC3\xBC.yaml: there is no such file; check the path"});
   // The run's name is the file's.
   const std::string config = shop.write("t\x1B[31m.yaml", kTinyConfig);
   const Finished done = run_program({"train", config}, {.directory = shop.path("")});

@@ -193,14 +193,15 @@ TEST_CASE("messages: runs and checkpoints", "[cli]") {
 TEST_CASE("messages: sweeps", "[cli]") {
   const Workshop& shop = trained();
   const std::vector<FileRow> rows{
+      {"{}\n", "@/s.yaml: a sweep has base, grid, seeds and claims, and this file has no keys"},
       {"", "@/s.yaml: a sweep has base, grid, seeds and claims, and this file has no keys"},
       {"base: tiny.yaml\ngird: {}\n", "@/s.yaml:2:1: a sweep has no key 'gird'; did you mean 'grid'?"},
       {"base: tiny.yaml\ngrid: {model.nrom: [rms]}\n",
-       "@/s.yaml:2:21: the section model has no key 'nrom'; did you mean 'from'?"},
+       "@/s.yaml:2:21: the section model has no key 'nrom'; did you mean 'norm'?"},
       {"base: tiny.yaml\ngrid: {model.norm: [rmz]}\n",
        "@/s.yaml:2:21: model.norm: 'rmz' is not one of layer rms scale group instance layer_seq batch batch_step power "
        "dyt none fixed; did you mean 'rms'?"},
-      {"base: none.yaml\n", "@/none.yaml: cannot be read: No such file or directory; check the path"},
+      {"base: none.yaml\n", "cannot read @/none.yaml: there is no such file; check the path"},
       {"base: tiny.yaml\nmeasure: tran\n",
        "@/s.yaml:2:10: measure: 'tran' is not one of train inspect check shards curvature bench; did you mean "
        "'train'?"},

@@ -255,7 +255,9 @@ TEST_CASE("cli: a second Ctrl-C does not wait for the step", "[cli]") {
   process.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   process.send(SIGINT);
-  CHECK(process.wait().code == 130);
+  const Finished done = process.wait();
+  CHECK(done.code == 130);
+  CHECK(done.err.ends_with("\nnormlab: ended at once by a second signal; what was not saved by then is lost\n"));
   CHECK(names_in(shop.path("run/checkpoints")).empty());
 }
 

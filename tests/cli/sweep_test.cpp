@@ -161,6 +161,20 @@ claims:
   CHECK(holds(done.out, "holds: power"));
 }
 
+TEST_CASE("cli: a sweep and its runs lie in its directory, whatever that is called", "[cli]") {
+  const Workshop shop;
+  shop.write("s.yaml", "base: tiny.yaml\n");
+  for (const std::string name : {"h[1] x", "[y]", "null", "-z", "a=b", " lead", "\"q", "e\x1B#"}) {
+    CAPTURE(name);
+    const Finished done = run_program({"sweep", "s.yaml", "run.dir=" + name}, {.directory = shop.path("")});
+    INFO(done.err);
+    CHECK(done.code == 0);
+    CHECK(shop.exists(name + "/report.html"));
+    CHECK(lines_of(read_file(shop.path(name + "/results.jsonl"))).size() == 1);
+  }
+  CHECK(!shop.exists("lead"));
+}
+
 TEST_CASE("cli: what a sweep cannot do is told", "[cli]") {
   const Workshop shop;
   struct Mistake {
@@ -190,7 +204,7 @@ TEST_CASE("cli: what a sweep cannot do is told", "[cli]") {
   const Finished seeded = run_program({"sweep", file, "seed=1", "--dry-run"});
   CHECK(seeded.code == 2);
   CHECK(holds(seeded.err, "change its seeds: [...], or say how many with --seeds N"));
-  CHECK(holds(run_program({"reproduce", "warmpu"}).err, "did you mean warmup?"));
+  CHECK(holds(run_program({"reproduce", "warmpu"}).err, "did you mean 'warmup'?"));
   CHECK(holds(run_program({"report", shop.path("nothing")}).err, "no directory of a run"));
 }
 

@@ -127,8 +127,7 @@ TEST_CASE("what is wrong with the data is said in one message", "[data]") {
   CHECK_THROWS_WITH(Dataset::load(config, 8, 1), ContainsSubstring("is a directory"));
   config = config_of(good);
   config.validation = "missing.txt";
-  CHECK_THROWS_WITH(Dataset::load(config, 8, 1),
-                    "data.validation 'missing.txt': there is no such file; check the path");
+  CHECK_THROWS_WITH(Dataset::load(config, 8, 1), "cannot read missing.txt: there is no such file; check the path");
   config = config_of(good);
   config.tokenizer = "bytes";
   CHECK_THROWS_AS(Dataset::load(config, 8, 1), ConfigError);
@@ -469,35 +468,17 @@ TEST_CASE("line ends CRLF and CR become LF, or stay, and are told with the byte 
                     ContainsSubstring("(U+000D)") && ContainsSubstring("byte 2 (line 1, column 3)"));
 }
 
-TEST_CASE("files that are no text are named by their first bytes, for bytes too", "[data]") {
-  std::string little, big, words = "plain words, in UTF-16\n";
-  for (int i = 0; i < 10; ++i)
-    for (const char c : words) little += {c, '\0'}, big += {'\0', c};
-  const auto filled = [](std::string_view start) { return std::string(start) + std::string(200, '\xB7'); };
-  const std::pair<std::string, std::string> cases[] = {
-      {"\xFF\xFE" + little, "UTF-16, not UTF-8 text; convert it to UTF-8: iconv -f UTF-16 -t UTF-8"},
-      {"\xFE\xFF" + big, "UTF-16, not UTF-8 text; convert it to UTF-8: iconv -f UTF-16 -t UTF-8"},
-      {little, "UTF-16, not UTF-8 text (every other byte is NUL); convert it to UTF-8: iconv -f UTF-16LE -t UTF-8"},
-      {big, "UTF-16, not UTF-8 text (every other byte is NUL); convert it to UTF-8: iconv -f UTF-16BE -t UTF-8"},
-      {filled("\x1F\x8B\x08"), "a gzip file, not UTF-8 text; unpack it: gunzip"},
-      {filled("\xFD"
-              "7zXZ"),
-       "an xz file, not UTF-8 text; unpack it: unxz"},
-      {filled("\x28\xB5\x2F\xFD"), "a zstd file, not UTF-8 text; unpack it: unzstd"},
-      {filled("PK\x03\x04"),
-       "a zip file, as docx, odt and epub are, not UTF-8 text; unpack it, or save the document as plain text"},
-      {filled("%PDF-1.7"), "a PDF, not UTF-8 text; take the text out: pdftotext"},
-  };
-  for (const auto& [content, message] : cases)
-    for (const char* tokenizer : {"char", "byte", "bpe"}) {
-      const TextFile file(content);
-      DataConfig config = config_of(file);
-      config.tokenizer = tokenizer;
-      CHECK_THROWS_AS(Dataset::load(config, 8, 1), DataError);
-      CHECK_THROWS_WITH(Dataset::load(config, 8, 1), "data.source '" + file.path + "': is " + message);
-    }
+TEST_CASE("files that are no text are refused by name, for bytes too", "[data]") {
+  const TextFile file("\x1F\x8B\x08" + std::string(200, '\xB7'));
+  DataConfig config = config_of(file);
+  for (const char* tokenizer : {"char", "byte", "bpe"}) {
+    config.tokenizer = tokenizer;
+    CHECK_THROWS_AS(Dataset::load(config, 8, 1), DataError);
+    CHECK_THROWS_WITH(Dataset::load(config, 8, 1),
+                      "data.source '" + file.path + "': is a gzip file, not UTF-8 text; unpack it: gunzip");
+  }
   const TextFile zeros(std::string(200, '\0'));  // a text as good as another
-  DataConfig config = config_of(zeros);
+  config = config_of(zeros);
   config.tokenizer = "byte";
   CHECK_NOTHROW(Dataset::load(config, 8, 1));
 }

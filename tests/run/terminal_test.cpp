@@ -317,9 +317,11 @@ TEST_CASE("commands: a path is one word of a shell, plain where it can be", "[ru
   CHECK(shell_quoted("\xC3\xBC") == "'\xC3\xBC'");
   CHECK(shell_quoted("a\x1B\nb\xFF") == R"('a'$'\x1B'''$'\x0A''b'$'\xFF''')");
   CHECK(shell_quoted("-x") == "./-x");
-  CHECK(shell_quoted("/a=b") == "'/a=b'");
-  CHECK(shell_quoted("a=b/c") == "'./a=b/c'");
+  CHECK(shell_quoted("/a=b") == "/a=b");
+  CHECK(shell_quoted("a=b/c") == "./a=b/c");
   CHECK(shell_quoted("[a]") == "'./[a]'");
+  CHECK(shell_word("run.dir=a/b") == "run.dir=a/b");
+  CHECK(shell_word("run.dir=\"[a]\"") == "'run.dir=\"[a]\"'");
 }
 
 TEST_CASE("commands: what a run suggests works as it stands, whatever its directory is called", "[run]") {
@@ -340,7 +342,7 @@ TEST_CASE("commands: what a run suggests works as it stands, whatever its direct
   };
   const Surroundings there{.directory = shop.path("")};
   for (const char* name :
-       {"it's a run", "-x", "a=b", "[x]: y", "~", "d e/$HOME `f` \"g\"", "\xC3\xBC;#&|<>*?!(", " s"}) {
+       {"it's a run", "-x", "a=b", "[x]: y", "~", "null", "d e/$HOME `f` \"g\"", "\xC3\xBC;#&|<>*?!(", " s"}) {
     CAPTURE(name);
     const std::filesystem::path directory = shop.path("./") + name;
     std::filesystem::create_directories(directory.parent_path());

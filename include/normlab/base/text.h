@@ -1,4 +1,4 @@
-// Text from numbers and back, independent of any locale; the nearest of several names.
+// Text from numbers and back, independent of any locale.
 #pragma once
 
 #include <concepts>
@@ -46,9 +46,5 @@ std::string text(const Parts&... parts) {
 std::string_view trimmed(std::string_view s);  // without the blanks, tabs and line ends around it
 
 std::string join(std::span<const std::string> parts, std::string_view between);
-
-// The candidate with the fewest letters added, left out, replaced or swapped with their neighbour ('-' equals '_', case
-// folded); empty when none is within a third of the name's letters, rounded down, or one.
-std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace normlab

@@ -37,9 +37,11 @@ std::string code_point_name(char32_t code_point);
 // \r, \t or \x1B.
 std::string printable(std::string_view s, std::string_view kept = "\n");
 
-// A path as a word of a command that a message suggests, for a shell: as it is, or in quotes; printable. ./ keeps it
-// from being taken for an option, an override or a value in YAML.
-std::string shell_quoted(std::string_view path);
+// A path as a word of a command: with ./ where it would be taken for an option, an override or a value in YAML.
+std::string as_path(std::string_view path);
+// A word of a command that a message suggests, for a shell: as it is, or in quotes; printable.
+std::string shell_word(std::string_view word);
+inline std::string shell_quoted(std::string_view path) { return shell_word(as_path(path)); }
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 

@@ -74,8 +74,9 @@ void override_keys(const Keys& keys, std::span<const std::string> overrides, Ori
 std::string dump_keys(const Keys& keys, const Origins* origins);
 std::string help_keys(const Keys& keys);
 std::string table_keys(const Keys& keys);
-// The path of the only key that is called so, with or without its section, or that other trainers call so; else empty.
-std::string known_key(const Keys& keys, std::string_view name);
+// How an option --NAME VALUE is written as a setting; empty where no key, or more than one, has that name here or in
+// other trainers.
+std::string setting_hint(const Keys& keys, std::string_view name, std::string_view value);
 std::string key_value(const Keys& keys, std::string_view path);
 std::vector<Difference> key_differences(const Keys& left, const Keys& right);
 

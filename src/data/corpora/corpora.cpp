@@ -5,6 +5,7 @@
 
 #include "lines.h"
 #include "normlab/base/check.h"
+#include "normlab/base/did_you_mean.h"
 #include "normlab/host/files.h"
 #include "tales.h"
 
@@ -17,10 +18,8 @@ const std::vector<std::string>& corpus_names() {
 
 void require_source(const std::string& source) {
   if (std::ranges::find(corpus_names(), source) != corpus_names().end() || file_exists(source)) return;
-  const std::string near = nearest(source, corpus_names());
   throw DataError(text("data.source: '", source, "' is neither a file nor one of the built-in corpora ",
-                       join(corpus_names(), " "), near.empty() ? "" : "; did you mean '", near,
-                       near.empty() ? "" : "'?"));
+                       join(corpus_names(), " "), did_you_mean(source, corpus_names())));
 }
 
 std::unique_ptr<Corpus> make_corpus(std::string_view name, int order, std::uint64_t seed) {
@@ -28,9 +27,8 @@ std::unique_ptr<Corpus> make_corpus(std::string_view name, int order, std::uint6
   if (name == "markov") return make_markov(order, seed);
   if (name == "copy") return make_copy(seed);
   if (name == "brackets") return make_brackets(seed);
-  const std::string near = nearest(name, corpus_names());
   throw ConfigError(text("'", name, "' is not one of the built-in corpora ", join(corpus_names(), " "),
-                         near.empty() ? "" : "; did you mean '", near, near.empty() ? "" : "'?"));
+                         did_you_mean(name, corpus_names())));
 }
 
 }  // namespace normlab
