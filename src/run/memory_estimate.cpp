@@ -77,7 +77,7 @@ double bytes_of_batches(const RunConfig& config) {
 // is saved; of each in a `layers` line its three figures.
 double bytes_by_tensor(const RunConfig& config, const ModelSize& size) {
   constexpr double kSaved = 1400, kLogged = 400;
-  const double saved = size.parameters * (config.optimizer.name == OptimizerKind::adamw ? 3 : 2) + size.buffers;
+  const double saved = size.parameters * (1 + averages_of(config.optimizer)) + size.buffers;
   return kSaved * saved + (config.log.layers_every > 0 ? kLogged * size.parameters : 0);
 }
 
@@ -120,7 +120,7 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, I
   const double copies = 2 + (compares ? 1 : 0) + (config.log.layers_every > 0 ? 1 : 0);  // LayersLog: before the update
   MemoryEstimate bytes;
   bytes.parameters = copies * real * parameter_count;
-  bytes.optimizer = (config.optimizer.name == OptimizerKind::adamw ? 2 : 1) * real * parameter_count;
+  bytes.optimizer = averages_of(config.optimizer) * real * parameter_count;
   bytes.activations = real * positions * channels * (layers * (kept_by_block(model) + probed) + 2);
   const double in_block = real * positions * (static_cast<double>(*model.d_ff) + 3 * channels);
   const double in_head = real * (std::min(positions, 384.0) * vocab_size + channels * (vocab_size + positions));
