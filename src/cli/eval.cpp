@@ -11,9 +11,9 @@
 #include "normlab/formats/json.h"
 #include "normlab/host/files.h"
 #include "normlab/host/limits.h"
-#include "normlab/run/run_directory.h"
 #include "normlab/run/checkpoint.h"
 #include "normlab/run/run.h"
+#include "normlab/run/run_directory.h"
 #include "normlab/train/evaluate.h"
 
 namespace normlab::cli {
@@ -80,7 +80,7 @@ void write_logits(const Gpt& model, const Dataset& data, const std::string& path
   const Batch batch = data.validation_batch(windows);
   const WithoutGraph without_graph;
   Pass pass;
-  const Tensor logits = model.logits({batch.rows, batch.time}, batch.tokens, pass);
+  const Tensor logits = model.logits(batch, pass);
   const std::vector<std::int64_t> tokens(batch.tokens.begin(), batch.tokens.end());
   write_safetensors(path, {},
                     {stored("tokens", {batch.rows, batch.time}, tokens),

@@ -10,9 +10,7 @@ namespace normlab {
 namespace {
 
 // The stream runs unnormalised from the embedding to a norm before the head.
-bool normalised_at_end(const ModelConfig& config) {
-  return norm_of(config) != NormKind::none && slots_of(config.placement).before_head;
-}
+bool normalised_at_end(const ModelConfig& config) { return slots_of(config).before_head; }
 
 // The slope of the least-squares line through (ln n_layers, ln value).
 double exponent(const std::vector<DepthPoint>& points, double DepthPoint::*value) {
