@@ -13,25 +13,25 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1337;
 
-// Rows of random tokens and their successors, drawn anew for each step.
-struct RandomBatch {
-  explicit RandomBatch(const StepSize& size)
-      : size_(size), tokens(static_cast<std::size_t>(size.batch * size.context)), targets(tokens.size()) {}
+// Rows of random tokens and their successors, drawn again for each step.
+struct RandomBatch : Batch {
+  explicit RandomBatch(const StepSize& size) : vocab_(static_cast<std::uint64_t>(size.vocab)) {
+    rows = size.batch, time = size.context;
+    tokens.resize(static_cast<std::size_t>(rows * time));
+    targets.resize(tokens.size());
+  }
 
   void draw() {
-    const auto token = [&] {
-      return static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(size_.vocab)));
-    };
+    const auto token = [&] { return static_cast<std::int32_t>(random_.below(vocab_)); };
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const bool begins_row = i % static_cast<std::size_t>(size_.context) == 0;
+      const bool begins_row = i % static_cast<std::size_t>(time) == 0;
       tokens[i] = begins_row ? token() : targets[i - 1];
       targets[i] = token();
     }
   }
 
-  StepSize size_;
+  std::uint64_t vocab_;
   Random random_{kSeed, "bench tokens"};
-  std::vector<std::int32_t> tokens, targets;
 };
 
 void train_step(
@@ -39,12 +39,8 @@ void train_step(
     Probe* probe = nullptr, const std::function<void()>& look = [] {}) {
   batch.draw();
   model.store().clear_gradients();
-  Pass pass;
-  pass.training = true;
-  pass.probe = probe;
-  const Tensor loss = model.loss({batch.size_.batch, batch.size_.context}, batch.tokens, batch.targets, pass,
-                                 Real(1) / static_cast<Real>(batch.tokens.size()));
-  backward(loss);
+  Pass pass{.training = true, .probe = probe};
+  backward(model.loss(batch, pass));
   const double norm = gradient_norm(model.store());
   look();
   optimizer.step(step, config.lr, clip_coefficient(config.grad_clip, norm));
@@ -77,11 +73,10 @@ double instruments_share(Effort effort, const Gpt& model, Optimizer& optimizer, 
 }
 
 // With batch statistics a run also compares them with the running ones at each of these steps: what that adds.
-double statistics_share(Effort effort, const StepSize& size, const RandomBatch& drawn, double seconds) {
+double statistics_share(Effort effort, const StepSize& size, const Batch& batch, double seconds) {
   ModelConfig config = size.model();
   config.norm = NormKind::batch;
   const Gpt model(config, size.vocab, kSeed);
-  const Batch batch{size.batch, size.context, drawn.tokens, drawn.targets, {}, {}};
   const Timing timing = time_runs(effort, [&] { compare_statistics(model, batch); });
   return timing.median / static_cast<double>(LogConfig().layers_every) / seconds;
 }

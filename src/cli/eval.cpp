@@ -79,7 +79,7 @@ void write_logits(const Gpt& model, const Dataset& data, const std::string& path
   const Batch batch = data.validation_batch(windows);
   const WithoutGraph without_graph;
   Pass pass;
-  const Tensor logits = model.logits({batch.rows, batch.time}, batch.tokens, pass);
+  const Tensor logits = model.logits(batch, pass);
   const std::vector<std::int64_t> tokens(batch.tokens.begin(), batch.tokens.end());
   write_safetensors(path, {},
                     {stored("tokens", {batch.rows, batch.time}, tokens),

@@ -57,7 +57,7 @@ struct ForwardScratch {
         q(memory.take(head_dim * kWidth)),
         y(memory.take(kWidth * whole_vectors(head_dim))),
         v(memory.take(kKeys * whole_vectors(head_dim))) {}
-  ThreadScratch memory;
+  Scratch memory;
   Real *scores, *q, *y, *v;  // [key][query], [D][query], [query][D in vectors], [key][D in vectors]
 };
 

@@ -36,7 +36,7 @@ struct BackwardScratch {
         dq(memory.take(kWidth * whole_vectors(head_dim))),
         dk(memory.take(rows * whole_vectors(head_dim))),
         dv(memory.take(rows * whole_vectors(head_dim))) {}
-  ThreadScratch memory;
+  Scratch memory;
   Real *weights, *dscores;   // [key][query]
   Real *log_sum, *delta;     // [query]
   Real *q_lanes, *dy_lanes;  // [D][query]

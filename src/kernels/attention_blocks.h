@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/dropout.h"
+#include "scratch.h"
 
 namespace normlab {
 inline namespace NORMLAB_REAL {
@@ -33,28 +33,6 @@ void with_head_dim(Index head_dim, const F& f) {
 }
 
 inline Index whole_vectors(Index count) { return (count + kLanes - 1) / kLanes * kLanes; }
-
-// A thread's memory for one call at a time, kept from call to call; contents are whatever was there.
-class ThreadScratch {
- public:
-  explicit ThreadScratch(Index numbers) {
-    const auto vectors = static_cast<std::size_t>(whole_vectors(numbers) / kLanes);
-    if (memory().size() < vectors) memory().resize(vectors);
-    at_ = memory().data()->lanes;
-  }
-  // The next `numbers` of it, aligned when all of those before were whole vectors.
-  Real* take(Index numbers) { return std::exchange(at_, at_ + numbers); }
-
- private:
-  struct alignas(kVectorBytes) Vector {
-    Real lanes[kLanes];
-  };
-  static std::vector<Vector>& memory() {
-    static thread_local std::vector<Vector> kept;
-    return kept;
-  }
-  Real* at_;
-};
 
 // ---- c[m] (+)= sum over k of left(m, k) a[k], with vectors a[k] and c[m] -------------------------------------------
 // A tile of c has kTileRows rows of two vectors: its sums are half of the registers. Rows may be queries, of which no

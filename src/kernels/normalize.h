@@ -1,31 +1,15 @@
-// What the two ways of normalising share: scratch memory, the backward's inputs, sums over partial sums.
+// What the two ways of normalising share: absent gains and biases, the backward's inputs, sums over partial sums.
 #pragma once
 
 #include <algorithm>
 
-#include "normlab/base/memory.h"
 #include "normlab/base/parallel.h"
 #include "normlab/kernels/simd.h"
+#include "scratch.h"
 
 namespace normlab {
 inline namespace NORMLAB_REAL {
 namespace kernels {
-
-// Uninitialised numbers for the length of a call, taken and given back by the calling thread: a call like the one
-// before finds the same block again.
-class Scratch {
- public:
-  explicit Scratch(Index n)
-      : bytes_(static_cast<std::size_t>(n) * sizeof(Real)), data_(static_cast<Real*>(allocate(bytes_))) {}
-  ~Scratch() { release(data_, bytes_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  Real* data() const { return data_; }
-
- private:
-  std::size_t bytes_;
-  Real* data_;
-};
 
 // gain and bias of C channels, or the ones and zeros that absent ones amount to.
 class Affine {

@@ -139,17 +139,10 @@ class Comparison {
   double grad_norm_;
 };
 
-struct Rows {
-  Shape batch_time;
-  std::vector<std::int32_t> tokens, targets;
-  std::vector<std::uint8_t> real;
-  std::int64_t count = 0;
-};
-
-Rows rows_of(const Safetensors& file, Index vocab) {
+Batch batch_of(const Safetensors& file, Index vocab) {
   const StoredTensor& ids = file.at("input_ids");
   check<DataError>(ids.shape.size() == 2, file.path(), ": input_ids must have two axes");
-  Rows rows{{ids.shape[0], ids.shape[1]}, {}, {}, {}, 0};
+  Batch batch{ids.shape[0], ids.shape[1], {}, {}, {}, {}};
   const std::vector<std::int64_t> tokens = ids.values<std::int64_t>(),
                                   targets = file.at("targets").values<std::int64_t>();
   check<DataError>(targets.size() == tokens.size(), file.path(), ": targets must have the shape of input_ids");
@@ -159,16 +152,15 @@ Rows rows_of(const Safetensors& file, Index vocab) {
   };
   for (const std::int64_t id : tokens) {
     check_id("input_ids", id);
-    rows.tokens.push_back(static_cast<std::int32_t>(id));
+    batch.tokens.push_back(static_cast<std::int32_t>(id));
   }
   for (const std::int64_t id : targets) {
-    rows.real.push_back(id != kernels::kIgnore);
-    if (rows.real.back()) check_id("targets", id);
-    rows.targets.push_back(static_cast<std::int32_t>(id));
-    rows.count += rows.real.back();
+    batch.valid.push_back(id != kIgnore);
+    if (batch.valid.back()) check_id("targets", id);
+    batch.targets.push_back(static_cast<std::int32_t>(id));
   }
-  check<DataError>(rows.count > 0, file.path(), ": targets has no id to predict");
-  return rows;
+  check<DataError>(batch.target_count() > 0, file.path(), ": targets has no id to predict");
+  return batch;
 }
 
 void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
@@ -176,18 +168,16 @@ void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
   load_tensors(model.store().parameters(), file, "param.");
   load_tensors(model.store().buffers(), file, "param.");
   Optimizer optimizer(c.optimizer, model.store());
-  const Rows rows = rows_of(file, c.vocab);
-  check<DataError>(rows.batch_time[1] <= c.model.context_length, file.path(), ": input_ids has rows of ",
-                   rows.batch_time[1], " ids, more than context_length, ", c.model.context_length);
+  const Batch batch = batch_of(file, c.vocab);
+  check<DataError>(batch.time <= c.model.context_length, file.path(), ": input_ids has rows of ", batch.time,
+                   " ids, more than context_length, ", c.model.context_length);
   Comparison comparison(file, report);
   const std::vector<double> losses = numbers(file, "losses", static_cast<std::size_t>(c.steps));
   for (std::int64_t step = 1; step <= c.steps; ++step) {
     model.store().clear_gradients();
-    Pass pass;
-    pass.training = c.training;
-    pass.mask = rows.real;
-    const Tensor logits = model.logits(rows.batch_time, rows.tokens, pass);
-    const Tensor loss = ops::cross_entropy(logits, rows.targets, Real(1) / static_cast<Real>(rows.count));
+    Pass pass{.training = c.training};
+    const Tensor logits = model.logits(batch, pass);
+    const Tensor loss = ops::cross_entropy(logits, batch.targets, Real(1) / static_cast<Real>(batch.target_count()));
     backward(loss);
     const double grad_norm = gradient_norm(model.store());
     if (step == 1) {
@@ -195,7 +185,7 @@ void compare(const Safetensors& file, const Case& c, VerifyReport& report) {
       const std::vector<double> theirs = numbers(file, "logits", logits.values().size());
       comparison.add(
           &VerifyReport::logits, "logits",
-          error_of(logits.values(), theirs, largest(theirs), [&](std::size_t i) { return !rows.real[i / vocab]; }));
+          error_of(logits.values(), theirs, largest(theirs), [&](std::size_t i) { return !batch.valid[i / vocab]; }));
       for (const Named& parameter : model.store().parameters()) comparison.gradient(parameter);
       comparison.add(&VerifyReport::grad_norm, "grad_norm", error_of(grad_norm, numbers(file, "grad_norm", 1)[0]));
     }

@@ -1,9 +1,14 @@
-// Parts of a batch.
+// Counting targets, and parts of a batch.
 #include "normlab/nn/batch.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace normlab {
+
+Index Batch::target_count() const {
+  return std::ranges::count_if(targets, [](std::int32_t target) { return target != kIgnore; });
+}
 
 Batch rows_of(const Batch& batch, Index begin, Index count) {
   const auto part = [&](const auto& values) {

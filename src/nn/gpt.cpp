@@ -46,7 +46,7 @@ Gpt::Gpt(const ModelConfig& config, Index vocab_size, std::uint64_t seed)
     positions_ = (root / "pos_embed").parameter("weight", {config_.context_length, d}, init.embedding());
   if (config_.position == Position::sinusoidal) positions_ = sinusoidal_positions(config_.context_length, d);
   for (Index i = 0; i < config_.n_layers; ++i) blocks_.emplace_back(root / text("blocks.", i), config_, i);
-  final_norm_ = norm_in(slots_of(config_.placement).before_head, root / "final_norm", config_);
+  final_norm_ = norm_in(slots_of(config_).before_head, root / "final_norm", config_);
   head_ = config_.tie_embeddings ? tok_embed_
                                  : (root / "head").parameter("weight", {vocab_size, d}, init.matrix(d, vocab_size));
 }
@@ -77,11 +77,16 @@ Tensor Gpt::head(const Tensor& hidden) const {
   return ops::linear(hidden, head_, {});
 }
 
-Tensor Gpt::loss(Shape batch_time, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
-                 Pass& pass, Real scale, Out row_loss) const {
-  const Tensor states = hidden(batch_time, tokens, pass);
+Tensor Gpt::hidden(const Batch& batch, Pass& pass) const {
+  pass.mask = batch.valid;
+  return hidden({batch.rows, batch.time}, batch.tokens, pass);
+}
+
+Tensor Gpt::loss(const Batch& batch, Pass& pass, std::optional<Index> targets, Out row_loss) const {
+  const Tensor states = hidden(batch, pass);
   const Place place(kHeadPath);
-  return ops::linear_cross_entropy(states, head_, targets, scale, row_loss);
+  const double count = static_cast<double>(targets ? *targets : batch.target_count());
+  return ops::linear_cross_entropy(states, head_, batch.targets, static_cast<Real>(1 / count), row_loss);
 }
 
 KeyValueCache Gpt::new_cache() const {

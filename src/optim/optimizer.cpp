@@ -59,13 +59,11 @@ double clip_coefficient(double grad_clip, double norm) {
 bool is_decayed(const Tensor& parameter) { return parameter.shape().rank() == 2; }
 
 Optimizer::Optimizer(const OptimizerConfig& config, const ParameterStore& store) : config_(config), store_(store) {
-  std::vector<const char*> averages{"m"};
-  if (config.name == OptimizerKind::adamw) averages.push_back("v");
-  for (const char* average : averages)
+  for (int average = 0; average < averages_of(config); ++average)
     for (const Named& parameter : store.parameters()) {
       Tensor tensor(parameter.tensor.shape());
       std::ranges::fill(tensor.values(), Real(0));
-      state_.push_back({text("optimizer.", average, '.', parameter.name), tensor});
+      state_.push_back({text("optimizer.", "mv"[average], '.', parameter.name), tensor});
     }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "normlab/base/check.h"
-#include "normlab/nn/norm.h"
+#include "normlab/nn/norm_spec.h"
 #include "normlab/train/evaluate.h"
 
 namespace normlab {
@@ -19,7 +19,7 @@ constexpr double kMega = 1 << 20;
 // Numbers kept for one position by one block, in units of d_model.
 double kept_by_block(const ModelConfig& model) {
   const double hidden = static_cast<double>(*model.d_ff) / static_cast<double>(model.d_model);
-  const NormSlots slots = slots_of(model.placement);
+  const NormSlots slots = slots_of(model);
   const NormSpec spec = spec_of(model.norm);
   const double by_norm = spec.method == Method::identity ? 0 : spec.reduce == Reduce::nothing ? 1 : 2;
   const double norms = by_norm * (slots.before_branch + slots.after_branch + slots.after_residual);
@@ -41,7 +41,7 @@ double evaluation_bytes(const RunConfig& config, const DataFacts& data, double v
     rows = std::min(rows, std::ceil(static_cast<double>(data.validation_tokens) / time));
   const double positions = std::max(1.0, rows) * time;
   const double hidden = static_cast<double>(*model.d_ff) / channels;
-  const NormSlots slots = slots_of(model.placement);
+  const NormSlots slots = slots_of(model);
   const double normed = slots.before_branch + slots.after_branch;
   const double in_attention = 6 + (model.position == Position::rope ? 1 : 0) + normed;
   const double in_mlp = (model.activation == MlpActivation::swiglu ? 2 + 3 * hidden : 3 + hidden) + normed;
@@ -51,7 +51,12 @@ double evaluation_bytes(const RunConfig& config, const DataFacts& data, double v
   return sizeof(float) * std::max(pass, 3 * sampled * channels * static_cast<double>(model.n_layers));
 }
 
-// The pass in double over a whole micro-batch, with all of its logits; and vectors as long as the parameters: those
+// What the head's backward holds: one slice of logits, and the gradients of its matrix and of the states.
+double head_numbers(double positions, double channels, double vocab_size) {
+  return std::min(positions, 384.0) * vocab_size + channels * (vocab_size + positions);
+}
+
+// The pass in double over a whole micro-batch; and vectors as long as the parameters: those
 // that Lanczos' method holds when it ends, about two dozen (lab/lanczos.h), and weights, gradients and their
 // differences.
 double curvature_bytes(const RunConfig& config, double parameter_count, double vocab_size) {
@@ -61,7 +66,8 @@ double curvature_bytes(const RunConfig& config, double parameter_count, double v
   const double channels = static_cast<double>(model.d_model), layers = static_cast<double>(model.n_layers);
   const double in_block = static_cast<double>(*model.d_ff) + 3 * channels;
   const double kept = channels * (layers * kept_by_block(model) + 2);
-  return sizeof(double) * (kVectors * parameter_count + positions * (kept + std::max(in_block, 2 * vocab_size)));
+  const double backward = std::max(positions * in_block, head_numbers(positions, channels, vocab_size));
+  return sizeof(double) * (kVectors * parameter_count + positions * kept + backward);
 }
 
 // All parts of an update are drawn before the first: a token and a target a position, and some vectors a part.
@@ -77,7 +83,7 @@ double bytes_of_batches(const RunConfig& config) {
 // is saved; of each in a `layers` line its three figures.
 double bytes_by_tensor(const RunConfig& config, const ModelSize& size) {
   constexpr double kSaved = 1400, kLogged = 400;
-  const double saved = size.parameters * (config.optimizer.name == OptimizerKind::adamw ? 3 : 2) + size.buffers;
+  const double saved = size.parameters * (1 + averages_of(config.optimizer)) + size.buffers;
   return kSaved * saved + (config.log.layers_every > 0 ? kLogged * size.parameters : 0);
 }
 
@@ -86,7 +92,7 @@ double bytes_by_tensor(const RunConfig& config, const ModelSize& size) {
 ModelSize model_size(const ModelConfig& model, Index vocab_size) {
   const double d = static_cast<double>(model.d_model), d_ff = static_cast<double>(*model.d_ff);
   const double vocab = static_cast<double>(vocab_size), layers = static_cast<double>(model.n_layers);
-  const NormSlots slots = slots_of(model.norm == NormKind::none ? Placement::none : model.placement);
+  const NormSlots slots = slots_of(model);
   const NormSpec spec = spec_of(model.norm);
   const double norms =
       2 * layers * (slots.before_branch + slots.after_branch + slots.after_residual) + slots.before_head;
@@ -120,11 +126,10 @@ MemoryEstimate estimate_memory(const RunConfig& config, const DataFacts& data, I
   const double copies = 2 + (compares ? 1 : 0) + (config.log.layers_every > 0 ? 1 : 0);  // LayersLog: before the update
   MemoryEstimate bytes;
   bytes.parameters = copies * real * parameter_count;
-  bytes.optimizer = (config.optimizer.name == OptimizerKind::adamw ? 2 : 1) * real * parameter_count;
+  bytes.optimizer = averages_of(config.optimizer) * real * parameter_count;
   bytes.activations = real * positions * channels * (layers * (kept_by_block(model) + probed) + 2);
   const double in_block = real * positions * (static_cast<double>(*model.d_ff) + 3 * channels);
-  const double in_head = real * (std::min(positions, 384.0) * vocab_size + channels * (vocab_size + positions));
-  bytes.backward = std::max(in_block, in_head);
+  bytes.backward = std::max(in_block, real * head_numbers(positions, channels, vocab_size));
   if (config.log.curvature_every > 0) bytes.curvature = curvature_bytes(config, parameter_count, vocab_size);
   bytes.evaluation = evaluation_bytes(config, data, vocab_size);
   bytes.tokens =

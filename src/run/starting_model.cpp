@@ -61,10 +61,8 @@ void set_deviations(const Gpt& model, const Gpt& from, const RunConfig& config, 
     const WithoutGraph without_graph;
     for (std::int64_t step = 1; step <= kDeviationBatches; ++step) {
       const Batch batch = data.train_batch(step, 0, config.train.batch_size);
-      Pass pass;
-      pass.mask = batch.valid;
-      pass.probe = &probe;
-      from.hidden({batch.rows, batch.time}, batch.tokens, pass);
+      Pass pass{.probe = &probe};
+      from.hidden(batch, pass);
     }
   });
   for (const Named& buffer : model.store().buffers()) {

@@ -37,6 +37,15 @@ void ParameterStore::clear_gradients() const {
   }
 }
 
+KeptBuffers::KeptBuffers(const ParameterStore& store) : store_(store) {
+  for (const Named& buffer : store.buffers())
+    values_.emplace_back(buffer.tensor.values().begin(), buffer.tensor.values().end());
+}
+void KeptBuffers::restore() const {
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    std::ranges::copy(values_[i], store_.buffers()[i].tensor.values().begin());
+}
+
 std::string Scope::path_of(std::string_view name) const { return path_.empty() ? text(name) : text(path_, '.', name); }
 
 Scope Scope::operator/(std::string_view part) const {

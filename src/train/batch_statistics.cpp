@@ -1,8 +1,6 @@
 // Batch against running statistics.
 #include "normlab/train/batch_statistics.h"
 
-#include <algorithm>
-
 namespace normlab {
 namespace {
 
@@ -19,25 +17,15 @@ class DistanceProbe : public Probe {
   StatisticsReport& report_;
 };
 
-double mean_loss(const Gpt& model, const Batch& batch, Pass pass) {
-  const auto targets = std::ranges::count_if(batch.targets, [](std::int32_t target) { return target != kIgnore; });
-  pass.mask = batch.valid;
-  const Tensor logits = model.logits({batch.rows, batch.time}, batch.tokens, pass);
-  return static_cast<double>(
-      ops::cross_entropy(logits, batch.targets, static_cast<Real>(1.0 / static_cast<double>(targets))).item());
-}
-
 }  // namespace
 
 StatisticsReport compare_statistics(const Gpt& model, const Batch& batch) {
   const WithoutGraph without_graph;
   StatisticsReport report;
   DistanceProbe probe(report);
-  Pass own;
-  own.batch_statistics = true;
-  own.probe = &probe;
-  report.loss_on_batch = mean_loss(model, batch, own);
-  report.loss_on_running = mean_loss(model, batch, {});
+  Pass own{.batch_statistics = true, .probe = &probe}, running;
+  report.loss_on_batch = static_cast<double>(model.loss(batch, own).item());
+  report.loss_on_running = static_cast<double>(model.loss(batch, running).item());
   return report;
 }
 

@@ -32,11 +32,9 @@ namespace {
 // The loss of each of the rows' targets, 0 where there is none.
 std::vector<Real> losses_of(const Gpt& model, const Batch& batch, bool batch_statistics) {
   const WithoutGraph without_graph;
-  Pass pass;
-  pass.batch_statistics = batch_statistics;
-  pass.mask = batch.valid;
+  Pass pass{.batch_statistics = batch_statistics};
   std::vector<Real> row_loss(batch.targets.size());
-  model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1, row_loss);
+  model.loss(batch, pass, 1, row_loss);
   return row_loss;
 }
 

@@ -1,8 +1,10 @@
-// Attention in float against the definition in double; cached and uncached queries bit for bit; dropout; rotary
+// Attention in float against the plain kernels; cached and uncached queries bit for bit; dropout; rotary
 // positions.
 #include <cmath>
+#include <numeric>
 
 #include "kernels_support.h"
+#include "normlab/kernels/plain.h"
 
 using namespace normlab;
 using namespace normlab::kernels;
@@ -26,75 +28,26 @@ double keep_factor(Dropout drop, Index element) {
   return static_cast<double>(draw) >= static_cast<double>(drop.p) * 0x1p32 ? 1 / (1 - static_cast<double>(drop.p)) : 0;
 }
 
-// The definition: all scores of a query at once, then their softmax.
-void plain_attention(AttentionShape s, Dropout drop, In qkv, std::vector<double>& y, std::vector<double>& log_sum) {
-  const Index C = channels(s), D = s.head_dim;
-  y.assign(static_cast<std::size_t>(rows(s) * C), 0);
-  log_sum.assign(static_cast<std::size_t>(s.batch * s.heads * s.time), 0);
-  for (Index b = 0; b < s.batch; ++b)
-    for (Index h = 0; h < s.heads; ++h)
-      for (Index i = s.first; i < s.time; ++i) {
-        const auto at = [&](Index t, Index part, Index d) -> double {
-          return qkv[static_cast<std::size_t>((b * s.time + t) * 3 * C + part * C + h * D + d)];
-        };
-        std::vector<double> weights;
-        double highest = -INFINITY, total = 0;
-        for (Index j = 0; j <= i; ++j) {
-          double score = 0;
-          for (Index d = 0; d < D; ++d) score += at(i, 0, d) * at(j, 1, d) / std::sqrt(static_cast<double>(D));
-          weights.push_back(score);
-          highest = std::max(highest, score);
-        }
-        for (double& weight : weights) total += weight = std::exp(weight - highest);
-        const Index query = (b * s.heads + h) * s.time + i;
-        log_sum[static_cast<std::size_t>(query)] = (highest + std::log(total)) / std::log(2.0);
-        for (Index d = 0; d < D; ++d)
-          for (Index j = 0; j <= i; ++j)
-            y[static_cast<std::size_t>((b * s.time + i) * C + h * D + d)] +=
-                weights[static_cast<std::size_t>(j)] / total * keep_factor(drop, query * s.time + j) * at(j, 2, d);
-      }
-}
-
-// The gradients of the definition: weights p dropped out by factors f, dp = f dy . v, ds = p (dp - sum of p dp).
-std::vector<double> plain_gradients(AttentionShape s, Dropout drop, In qkv, In dy) {
-  const Index C = channels(s), D = s.head_dim;
-  const double scale = 1 / std::sqrt(static_cast<double>(D));
-  std::vector<double> y, log_sum, out(qkv.size());
-  plain_attention(s, drop, qkv, y, log_sum);
-  for (Index head = 0; head < s.batch * s.heads; ++head)
-    for (Index i = 0; i < s.time; ++i) {
-      const Index query = head * s.time + i, row = head / s.heads * s.time, column = head % s.heads * D;
-      const auto at = [&](Index t, Index part) {
-        return static_cast<std::size_t>((row + t) * 3 * C + part * C + column);
-      };
-      const auto dout = static_cast<std::size_t>((row + i) * C + column), size = static_cast<std::size_t>(D);
-      double delta = 0;
-      for (std::size_t d = 0; d < size; ++d) delta += y[dout + d] * dy[dout + d];
-      for (Index j = 0; j <= i; ++j) {
-        const std::size_t q = at(i, 0), k = at(j, 1), v = at(j, 2);
-        double score = 0, dweight = 0;
-        for (std::size_t d = 0; d < size; ++d) {
-          score += static_cast<double>(qkv[q + d]) * qkv[k + d] * scale;
-          dweight += static_cast<double>(dy[dout + d]) * qkv[v + d];
-        }
-        const double weight = std::exp2(score / std::log(2.0) - log_sum[static_cast<std::size_t>(query)]);
-        const double factor = keep_factor(drop, query * s.time + j);
-        const double dscore = weight * (factor * dweight - delta);
-        for (std::size_t d = 0; d < size; ++d) {
-          out[q + d] += scale * dscore * qkv[k + d];
-          out[k + d] += scale * dscore * qkv[q + d];
-          out[v + d] += weight * factor * dy[dout + d];
-        }
-      }
-    }
-  return out;
-}
-
-void check_near(const Numbers& values, const std::vector<double>& right, double tolerance) {
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    INFO("element " << i << ": " << values[i] << " instead of " << right[i]);
-    REQUIRE(std::fabs(values[i] - right[i]) <= tolerance);
+struct Plain {
+  std::vector<double> y, log_sum, dqkv;
+};
+Plain plain_attention(AttentionShape s, Dropout drop, In qkv, In dy) {
+  const Index C = channels(s), queries = s.batch * s.heads * s.time;
+  const std::vector<double> x = in_double(qkv), out = in_double(dy);
+  std::vector<double> kept(static_cast<std::size_t>(queries * s.time)), weights(kept.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = keep_factor(drop, static_cast<Index>(i));
+  Plain plain{std::vector<double>(out.size()), {}, std::vector<double>(x.size())};
+  plain::attention_forward(s.batch, s.time, s.heads, s.head_dim, x.data(), kept.data(), weights.data(), plain.y.data());
+  plain::attention_backward(s.batch, s.time, s.heads, s.head_dim, x.data(), kept.data(), weights.data(), out.data(),
+                            plain.dqkv.data());
+  for (Index query = 0; query < queries; ++query) {  // the sum of exp(scores), from the score and weight of key 0
+    const Index head = query / s.time, sample = head / s.heads * s.time, column = head % s.heads * s.head_dim;
+    const double *q = x.data() + (sample + query % s.time) * 3 * C + column,
+                 *k = x.data() + sample * 3 * C + C + column;
+    const double score = std::inner_product(q, q + s.head_dim, k, 0.0) / std::sqrt(static_cast<double>(s.head_dim));
+    plain.log_sum.push_back((score - std::log(weights[static_cast<std::size_t>(query * s.time)])) / std::log(2.0));
   }
+  return plain;
 }
 
 }  // namespace
@@ -103,12 +56,17 @@ TEST_CASE("attention agrees with its definition over odd sizes, several blocks a
   const auto check = [](AttentionShape s, Dropout drop) {
     INFO("time " << s.time << " head_dim " << s.head_dim << " first " << s.first << " dropout " << drop.p);
     const Numbers qkv = normals(rows(s) * 3 * channels(s), "qkv");
-    std::vector<double> y, log_sum;
-    plain_attention(s, drop, qkv, y, log_sum);
+    Plain plain = plain_attention(s, drop, qkv, zeros(rows(s) * channels(s)));
     const Attended out = attend(s, drop, qkv);
+    const auto not_asked_for = [&](std::vector<double>& all, Index width) {  // queries before the first stay 0
+      for (Index i = 0; i < static_cast<Index>(all.size()); ++i)
+        if (i / width % s.time < s.first) all[static_cast<std::size_t>(i)] = 0;
+    };
+    not_asked_for(plain.y, channels(s));
+    not_asked_for(plain.log_sum, 1);
     // Scores up to 5 with errors of 1e-6 (64 products), values up to 4, 1 / (1 - p) up to 2.
-    check_near(out.y, y, 2e-5);
-    check_near(out.log_sum, log_sum, 5e-6);
+    check_all_near(out.y, plain.y, 2e-5);
+    check_all_near(out.log_sum, plain.log_sum, 5e-6);
   };
   for (const Index time : {1, 7, 8, 9, 12, 16, 17, 33, 64, 65, 130}) check({2, time, 2, 8}, {});
   for (const Index D : {1, 7, 8, 9, 16, 32, 33, 35, 64}) check({1, 20, 3, D}, {});
@@ -125,7 +83,7 @@ TEST_CASE("the gradients of attention agree with their definition in float, over
     Numbers dqkv = zeros(rows(s) * 3 * channels(s));
     attention_backward(s, drop, qkv, out.y, out.log_sum, dy, Grad{dqkv});
     // Sums of up to 130 products of numbers up to 30, with errors of 1e-6 of the products' size.
-    check_near(dqkv, plain_gradients(s, drop, qkv, dy), 1e-4);
+    check_all_near(dqkv, plain_attention(s, drop, qkv, dy).dqkv, 1e-4);
   };
   for (const Index time : {1, 15, 16, 17, 31, 63, 64, 65, 130}) check({2, time, 2, 16}, {});
   for (const Index D : {1, 7, 8, 9, 32, 33, 64, 72}) check({1, 70, 2, D}, {});

@@ -1,7 +1,8 @@
-// The linear layer's kernels against the plain loop in double; included once with PRECISION "float"
+// The linear layer's kernels against the plain ones; included once with PRECISION "float"
 // and once with "double" (a name belongs to one test).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "normlab/base/parallel.h"
 #include "normlab/base/rng.h"
 #include "normlab/kernels/kernels.h"
+#include "normlab/kernels/plain.h"
 
 namespace normlab {
 inline namespace NORMLAB_REAL {
@@ -30,60 +32,11 @@ inline bool same_bytes(In a, In b) {
 }
 
 inline double activation(Activation act, double x) {
-  switch (act) {
-    case Activation::none:
-      return x;
-    case Activation::gelu:
-      return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::gelu_tanh:
-      return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::relu:
-      return x < 0 ? 0 : x;
-  }
-  return 0;
+  double y = x < 0 ? 0 : x;  // relu's
+  if (act == Activation::gelu) plain::gelu_forward(1, &x, &y);
+  if (act == Activation::gelu_tanh) y = x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  return y;
 }
-
-// c [rows, columns] = base + the sum over k of a(i, k) b(k, j), in double, with the size of what was added.
-struct Plain {
-  std::vector<double> value, size;
-  Index terms;
-
-  template <class Base, class A, class B>
-  Plain(Index rows, Index columns, Index depth, const Base& base, const A& a, const B& b) : terms(depth + 2) {
-    for (Index i = 0; i < rows; ++i)
-      for (Index j = 0; j < columns; ++j) {
-        double sum = base(i, j), total = std::abs(sum);
-        for (Index k = 0; k < depth; ++k) {
-          const double product = static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
-          sum += product, total += std::abs(product);
-        }
-        value.push_back(sum), size.push_back(total);
-      }
-  }
-
-  // A sum of n rounded terms errs by at most n eps / 2 times the sum of their sizes; the plain sum in double errs as
-  // much where Real is double.
-  double tolerance(std::size_t i) const {
-    return static_cast<double>(terms) * std::numeric_limits<Real>::epsilon() * size[i];
-  }
-
-  Index wrong(In c) const {
-    Index count = c.size() == value.size() ? 0 : 1;
-    for (std::size_t i = 0; i < value.size(); ++i) count += !(std::abs(c[i] - value[i]) <= tolerance(i));
-    return count;
-  }
-
-  // An activation's slope is below 1.2; its own error is taken as up to 8 eps of what it returns or of 1.
-  Index wrong_after(Activation act, In y) const {
-    Index count = 0;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      const double expected = activation(act, value[i]);
-      const double own = 8 * std::numeric_limits<Real>::epsilon() * std::max(1.0, std::abs(expected));
-      count += !(std::abs(y[i] - expected) <= 1.2 * tolerance(i) + own);
-    }
-    return count;
-  }
-};
 
 // One linear layer with random operands, and its three products.
 struct Layer {
@@ -98,8 +51,6 @@ struct Layer {
         dz(random_values(rows * out, "dz")) {}
 
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-  Real x_at(Index i, Index k) const { return x[at(i * s.in + k)]; }
-  Real weight_at(Index j, Index k) const { return weight[at(j * s.in + k)]; }
   Real dz_at(Index i, Index j) const { return dz[at(i * s.out + j)]; }
 
   Values forward(Activation act = Activation::none) const {
@@ -123,39 +74,6 @@ struct Layer {
     return dbias;
   }
 
-  Plain plain_forward() const {
-    return {s.rows,
-            s.out,
-            s.in,
-            [&](Index, Index j) { return double{bias[at(j)]}; },
-            [&](Index i, Index k) { return x_at(i, k); },
-            [&](Index k, Index j) { return weight_at(j, k); }};
-  }
-  Plain plain_input(const Values& old = {}) const {
-    return {s.rows,
-            s.in,
-            s.out,
-            [&](Index i, Index j) { return old.empty() ? 0.0 : double{old[at(i * s.in + j)]}; },
-            [&](Index i, Index k) { return dz_at(i, k); },
-            [&](Index k, Index j) { return weight_at(k, j); }};
-  }
-  Plain plain_weight(const Values& old = {}) const {
-    return {s.out,
-            s.in,
-            s.rows,
-            [&](Index i, Index j) { return old.empty() ? 0.0 : double{old[at(i * s.in + j)]}; },
-            [&](Index i, Index k) { return dz_at(k, i); },
-            [&](Index k, Index j) { return x_at(k, j); }};
-  }
-  Plain plain_bias(const Values& old = {}) const {
-    return {1,
-            s.out,
-            s.rows,
-            [&](Index, Index j) { return old.empty() ? 0.0 : double{old[at(j)]}; },
-            [&](Index, Index) { return Real(1); },
-            [&](Index k, Index j) { return dz_at(k, j); }};
-  }
-
   // The layer of rows [begin, end) of x and dz, or of the outputs [begin, end).
   Layer rows(Index begin, Index end) const {
     Layer part = *this;
@@ -176,12 +94,76 @@ struct Layer {
   }
 };
 
+// A layer's products by the plain kernels in double, and the same sums of the terms' sizes.
+struct Plain {
+  using Doubles = std::vector<double>;
+  struct Products {
+    Doubles y, dx, dweight, dbias;
+  };
+  Index depth_y, depth_dx, depth_dweight;
+  Products value, size;
+
+  explicit Plain(const Layer& layer)
+      : depth_y(layer.s.in),
+        depth_dx(layer.s.out),
+        depth_dweight(layer.s.rows),
+        value(products(layer, [](double x) { return x; })),
+        size(products(layer, [](double x) { return std::abs(x); })) {}
+
+  static Products products(const Layer& layer, double (*of)(double)) {
+    const auto each = [&](const Values& values) {
+      Doubles out(values.size());
+      std::transform(values.begin(), values.end(), out.begin(), of);
+      return out;
+    };
+    const auto [rows, in, out] = layer.s;
+    const Doubles x = each(layer.x), weight = each(layer.weight), bias = each(layer.bias), dz = each(layer.dz);
+    Products p{Doubles(dz.size()), Doubles(x.size()), Doubles(weight.size()), Doubles(bias.size())};
+    plain::linear_forward(rows, in, out, x.data(), weight.data(), bias.data(), p.y.data());
+    plain::linear_backward(rows, in, out, x.data(), weight.data(), dz.data(), p.dx.data(), p.dweight.data(),
+                           p.dbias.data());
+    return p;
+  }
+
+  Index wrong_y(In y) const { return wrong(y, &Products::y, depth_y, {}); }
+  Index wrong_dx(In dx, In old = {}) const { return wrong(dx, &Products::dx, depth_dx, old); }
+  Index wrong_dweight(In dweight, In old = {}) const { return wrong(dweight, &Products::dweight, depth_dweight, old); }
+  Index wrong_dbias(In dbias, In old = {}) const { return wrong(dbias, &Products::dbias, depth_dweight, old); }
+
+  // How many are wrong, where `old` was there before: a sum of n rounded terms errs by at most n eps / 2 times the sum
+  // of their sizes; the plain sum in double errs as much where Real is double.
+  Index wrong(In values, Doubles Products::*which, Index depth, In old) const {
+    const Doubles &right = value.*which, &sizes = size.*which;
+    Index count = values.size() == right.size() ? 0 : 1;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      const double before = old.empty() ? 0 : old[i];
+      count += !(std::abs(values[i] - before - right[i]) <= tolerance(depth, sizes[i] + std::abs(before)));
+    }
+    return count;
+  }
+  static double tolerance(Index depth, double size) {
+    return static_cast<double>(depth + 2) * std::numeric_limits<Real>::epsilon() * size;
+  }
+
+  // An activation's slope is below 1.2; its own error is taken as up to 8 eps of what it returns or of 1.
+  Index wrong_after(Activation act, In y) const {
+    Index count = 0;
+    for (std::size_t i = 0; i < value.y.size(); ++i) {
+      const double expected = activation(act, value.y[i]);
+      const double own = 8 * std::numeric_limits<Real>::epsilon() * std::max(1.0, std::abs(expected));
+      count += !(std::abs(y[i] - expected) <= 1.2 * tolerance(depth_y, size.y[i]) + own);
+    }
+    return count;
+  }
+};
+
 inline void check_products(const Layer& layer) {
   CAPTURE(layer.s.rows, layer.s.in, layer.s.out);
-  CHECK(layer.plain_forward().wrong(layer.forward()) == 0);
-  CHECK(layer.plain_input().wrong(layer.backward_input()) == 0);
-  CHECK(layer.plain_weight().wrong(layer.backward_weight()) == 0);
-  CHECK(layer.plain_bias().wrong(layer.backward_bias()) == 0);
+  const Plain plain(layer);
+  CHECK(plain.wrong_y(layer.forward()) == 0);
+  CHECK(plain.wrong_dx(layer.backward_input()) == 0);
+  CHECK(plain.wrong_dweight(layer.backward_weight()) == 0);
+  CHECK(plain.wrong_dbias(layer.backward_bias()) == 0);
 }
 
 struct Threads {
@@ -189,7 +171,7 @@ struct Threads {
   ~Threads() { set_threads(1); }
 };
 
-TEST_CASE("linear, " PRECISION ": the products agree with the plain loop at the edges of tiles and vectors") {
+TEST_CASE("linear, " PRECISION ": the products agree with the plain kernel at the edges of tiles and vectors") {
   const Index sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 65, 100};
   for (const Index rows : sizes)
     for (const Index in : sizes)
@@ -197,7 +179,7 @@ TEST_CASE("linear, " PRECISION ": the products agree with the plain loop at the 
 }
 
 TEST_CASE("linear, " PRECISION
-          ": the products agree with the plain loop across blocks of the depth and of the columns") {
+          ": the products agree with the plain kernel across blocks of the depth and of the columns") {
   check_products({30, 700, 45});
   check_products({30, 45, 700});
   check_products({700, 30, 45});
@@ -211,9 +193,10 @@ TEST_CASE("linear, " PRECISION ": a gradient is added to what is there when aske
   const Layer layer(400, 40, 410);
   const Values dx = random_values(400 * 40, "dx"), dweight = random_values(40 * 410, "dw");
   const Values dbias = random_values(410, "db");
-  CHECK(layer.plain_input(dx).wrong(layer.backward_input(dx)) == 0);
-  CHECK(layer.plain_weight(dweight).wrong(layer.backward_weight(dweight)) == 0);
-  CHECK(layer.plain_bias(dbias).wrong(layer.backward_bias(dbias)) == 0);
+  const Plain plain(layer);
+  CHECK(plain.wrong_dx(layer.backward_input(dx), dx) == 0);
+  CHECK(plain.wrong_dweight(layer.backward_weight(dweight), dweight) == 0);
+  CHECK(plain.wrong_dbias(layer.backward_bias(dbias), dbias) == 0);
 }
 
 TEST_CASE("linear, " PRECISION ": an absent bias is zero, also across blocks of the depth") {
@@ -221,7 +204,7 @@ TEST_CASE("linear, " PRECISION ": an absent bias is zero, also across blocks of 
   Values y(20 * 40);
   kernels::linear_forward(layer.s, Activation::none, layer.x, layer.weight, {}, {}, {}, y);
   layer.bias.assign(40, 0);
-  CHECK(layer.plain_forward().wrong(y) == 0);
+  CHECK(Plain(layer).wrong_y(y) == 0);
 }
 
 TEST_CASE("linear, " PRECISION ": an activation, with and without its slope") {
@@ -231,7 +214,7 @@ TEST_CASE("linear, " PRECISION ": an activation, with and without its slope") {
     Values slope(alone.size()), y(alone.size());
     kernels::linear_forward(layer.s, act, layer.x, layer.weight, layer.bias, {}, slope, y);
     CHECK(same_bytes(y, alone));
-    CHECK(layer.plain_forward().wrong_after(act, y) == 0);
+    CHECK(Plain(layer).wrong_after(act, y) == 0);
     // The slope's values are checked in kernels_f64_test.cpp and simd_test.cpp; here, that each lies in its place.
     const Values z = layer.forward();
     Values from_z(z.size()), z_again(z.size());

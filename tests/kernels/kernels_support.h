@@ -1,6 +1,7 @@
 // What the kernels' tests share: seeded numbers, and running a kernel at several thread counts.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,18 @@ inline Numbers normals(Index n, std::string_view stream, double mean = 0, double
   return out;
 }
 
+inline std::vector<double> in_double(In x) { return {x.begin(), x.end()}; }
+
 inline bool same_bytes(const Numbers& a, const Numbers& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
+}
+
+inline void check_all_near(In values, const std::vector<double>& right, double tolerance) {
+  REQUIRE(values.size() == right.size());
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    INFO("element " << i << ": " << values[i] << " instead of " << right[i]);
+    REQUIRE(std::fabs(static_cast<double>(values[i]) - right[i]) <= tolerance);
+  }
 }
 
 // run() returns all that a kernel writes: it must be the same bytes for 1, 2, 3 and 8 threads.

@@ -186,11 +186,10 @@ ModelConfig small_model(NormPair pair, Index channels) {
 // wrong one shows, but for chance. The difference over four points is off by h^4 times a fifth derivative, and by what
 // rounding does to a loss of 2 behind norms that divide by small deviations, 2e-13, over h = 1e-5.
 void check_model(const Gpt& model, bool training) {
-  const std::vector<std::int32_t> tokens{3, 0, 2, 2, 4, 1, 1, 3, 0}, targets{0, 2, 1, 4, 1, 3, 3, 0, 2};
+  const Batch batch{kRows, kTime, {3, 0, 2, 2, 4, 1, 1, 3, 0}, {0, 2, 1, 4, 1, 3, 3, 0, 2}, {}, {}};
   const auto loss_of = [&] {
-    Pass pass;
-    pass.training = training;
-    return ops::cross_entropy(model.logits({kRows, kTime}, tokens, pass), targets, 1.0 / 9);
+    Pass pass{.training = training};
+    return model.loss(batch, pass);
   };
   model.store().clear_gradients();
   backward(loss_of());

@@ -32,16 +32,13 @@ ModelConfig small(NormPair pair) {
 
 // Which outputs of [2, T, C] change when the last position of the first sample does, from the same running state.
 Sight seen(const ParameterStore& store, const Norm& norm, bool training) {
-  std::vector<std::vector<Real>> state;
-  for (const Named& buffer : store.buffers())
-    state.emplace_back(buffer.tensor.values().begin(), buffer.tensor.values().end());
+  const KeptBuffers buffers(store);
   const Tensor x = random_tensor({2, kTime, kChannels}, 1);
   Pass pass;
   pass.training = training;
   const Tensor before = norm.forward(x, pass);
   for (Index c = 0; c < kChannels; ++c) x.values()[static_cast<std::size_t>((kTime - 1) * kChannels + c)] += Real(c);
-  for (std::size_t i = 0; i < state.size(); ++i)
-    std::ranges::copy(state[i], store.buffers()[i].tensor.values().begin());
+  buffers.restore();
   const Tensor after = norm.forward(x, pass);
   const auto changed = [&](Index from, Index to) {
     const auto first = static_cast<std::size_t>(from * kChannels),
@@ -117,11 +114,14 @@ TEST_CASE("every example in configs/ is a configuration, and every norm and plac
 }
 
 TEST_CASE("every norm in every place trains: thirty steps lower the loss of a batch", "[nn]") {
-  const std::vector<std::int32_t> tokens{3, 0, 2, 2, 4, 1, 1, 3, 0, 4, 2, 0, 0, 1, 4, 3, 3, 2};
-  std::vector<std::int32_t> targets{0, 2, 2, 4, 1, 3, 3, 0, 4, 2, 0, 1, 1, 4, 3, 3, 2, 0};
-  const std::vector<std::uint8_t> mask{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0};
-  for (std::size_t i = 0; i < mask.size(); ++i)
-    if (mask[i] == 0) targets[i] = kernels::kIgnore;
+  Batch batch{3,
+              kTime,
+              {3, 0, 2, 2, 4, 1, 1, 3, 0, 4, 2, 0, 0, 1, 4, 3, 3, 2},
+              {0, 2, 2, 4, 1, 3, 3, 0, 4, 2, 0, 1, 1, 4, 3, 3, 2, 0},
+              {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0},
+              {}};
+  for (std::size_t i = 0; i < batch.valid.size(); ++i)
+    if (batch.valid[i] == 0) batch.targets[i] = kIgnore;
   for (const NormPair pair : legal_pairs()) {
     INFO(config::to_string(pair.norm) << ' ' << config::to_string(pair.placement));
     const Gpt model(small(pair), 5, 1);
@@ -130,10 +130,8 @@ TEST_CASE("every norm in every place trains: thirty steps lower the loss of a ba
     std::vector<double> losses;
     for (std::int64_t step = 1; step <= 30; ++step) {
       model.store().clear_gradients();
-      Pass pass;
-      pass.training = true;
-      pass.mask = mask;
-      const Tensor loss = ops::cross_entropy(model.logits({3, kTime}, tokens, pass), targets, Real(1) / 14);
+      Pass pass{.training = true};
+      const Tensor loss = model.loss(batch, pass);
       backward(loss);
       losses.push_back(loss.item());
       optimizer.step(step, 1e-2, clip_coefficient(1, gradient_norm(model.store())));

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "normlab/optim/optimizer.h"
+#include "normlab/optim/schedule.h"
 #include "support.h"
 
 using namespace normlab;

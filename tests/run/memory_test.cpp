@@ -75,17 +75,15 @@ TEST_CASE("after five steps, twenty more meet fewer than 100 page faults", "[run
   if (kChecked) return;
   ModelConfig config;
   config.resolve();
-  const Index batch = 12, vocab = 65;
-  const Gpt model(config, vocab, 1);
+  const Gpt model(config, 65, 1);
   Optimizer optimizer({}, model.store());
-  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(batch * config.context_length), 7);
+  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(12 * config.context_length), 7);
+  const Batch batch{12, config.context_length, tokens, tokens, {}, {}};
   const auto steps = [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t t = from; t <= to; ++t) {
       model.store().clear_gradients();
-      Pass pass;
-      pass.training = true;
-      backward(
-          model.loss({batch, config.context_length}, tokens, tokens, pass, Real(1) / static_cast<Real>(tokens.size())));
+      Pass pass{.training = true};
+      backward(model.loss(batch, pass));
       optimizer.step(t, 1e-3, clip_coefficient(1, gradient_norm(model.store())));
     }
   };

@@ -46,10 +46,8 @@ std::vector<Site> sites_of(const RunConfig& config) {
   std::vector<Site> sites;
   const Batch batch = trial.data.train_batch(1, 0, config.train.batch_size);
   const Saboteur saboteur(static_cast<std::size_t>(-1), &sites);
-  Pass pass;
-  pass.training = true;
-  pass.dropout = Random(1, "dropout");
-  backward(trial.model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1));
+  Pass pass{.training = true, .dropout = Random(1, "dropout")};
+  backward(trial.model.loss(batch, pass));
   return sites;
 }
 

@@ -132,9 +132,9 @@ TEST_CASE("edges: a vocabulary of 1 has nothing to learn, and one of 2 and of 65
 }
 
 TEST_CASE("edges: micro-batches without a target add nothing, with every norm in every place", "[train]") {
-  const std::vector<std::int32_t> tokens{3, 0, 2, 2, 4, 1, 1, 3}, none(8, kernels::kIgnore);
-  const std::vector<std::int32_t> targets{0, 2, 2, 4, 1, 1, 3, 0};
-  const std::vector<std::uint8_t> padding(8, 0), real(8, 1);
+  const std::vector<std::int32_t> tokens{3, 0, 2, 2, 4, 1, 1, 3}, none(8, kIgnore);
+  const Batch real{2, 4, tokens, {0, 2, 2, 4, 1, 1, 3, 0}, {}, {}};
+  const Batch padding{2, 4, tokens, none, std::vector<std::uint8_t>(8, 0), {}};
   for (const NormPair pair : legal_pairs()) {
     INFO(config::to_string(pair.norm) << ' ' << config::to_string(pair.placement));
     RunConfig config = smallest_config();
@@ -146,10 +146,8 @@ TEST_CASE("edges: micro-batches without a target add nothing, with every norm in
       model.store().clear_gradients();
       std::vector<float> all;
       for (const bool with_targets : parts_with_targets) {
-        Pass pass;
-        pass.training = true;
-        pass.mask = with_targets ? real : padding;
-        const Tensor loss = model.loss({2, 4}, tokens, with_targets ? targets : none, pass, 0.125f);
+        Pass pass{.training = true};
+        const Tensor loss = model.loss(with_targets ? real : padding, pass, 8);
         if (!with_targets) CHECK(loss.item() == 0);
         backward(loss);
       }

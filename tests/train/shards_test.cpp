@@ -104,10 +104,8 @@ TEST_CASE("running statistics are updated once for each shard, in order; once fo
   for (Index micro = 0; micro < 2; ++micro) {
     const Batch batch = data.train_batch(1, micro, 32);
     for (Index begin = 0; begin < 32; begin += rows) {
-      Pass pass;
-      pass.training = true;
-      const auto tokens = std::span(batch.tokens).subspan(static_cast<std::size_t>(begin * 32));
-      model.hidden({rows, 32}, tokens.first(static_cast<std::size_t>(rows * 32)), pass);
+      Pass pass{.training = true};
+      model.hidden(rows_of(batch, begin, rows), pass);
     }
   }
   std::vector<Real> expected;

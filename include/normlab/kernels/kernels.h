@@ -71,6 +71,7 @@ struct NormView {
   Index outer, reduced, inner, channels;
   Index groups() const { return outer * inner; }
   Index size() const { return outer * reduced * inner; }
+  Index group_of(Index flat) const { return flat / (reduced * inner) * inner + flat % inner; }
 };
 // What x - mean is divided by: the deviation, sqrt(mean of (x - mean)^2 + eps), or max(length of x, eps) (ScaleNorm;
 // for inner == 1, not centred and without a mask).

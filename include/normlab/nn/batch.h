@@ -18,6 +18,8 @@ struct Batch {
   std::vector<std::int32_t> targets;  // kIgnore where padded
   std::vector<std::uint8_t> valid;    // 1 where a position is real, 0 where padded; empty when all are real
   std::vector<Index> starts;          // of each row: its first token's place in its part of the data
+
+  Index target_count() const;  // without those that are kIgnore
 };
 
 // Rows begin .. begin + count.

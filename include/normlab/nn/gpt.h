@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "normlab/nn/batch.h"
 #include "normlab/nn/layers.h"
 #include "normlab/nn/norm.h"
 
@@ -16,7 +17,7 @@ class Residual {
  public:
   // `name` is attn or mlp: its norm is NAME_norm; where there are two, that of the branch's output is NAME_out_norm.
   Residual(const Scope& block, const std::string& name, const ModelConfig& config, Branch branch)
-      : slots_(slots_of(config.placement)),
+      : slots_(slots_of(config)),
         scale_(static_cast<Real>(config.residual_scale())),
         before_branch_(norm_in(slots_.before_branch, block / (name + "_norm"), config)),
         branch_(std::move(branch)),
@@ -68,9 +69,12 @@ class Gpt {
   Tensor logits(Shape batch_time, std::span<const std::int32_t> tokens, Pass& pass) const {
     return head(hidden(batch_time, tokens, pass));
   }
-  // ops::cross_entropy of the logits.
-  Tensor loss(Shape batch_time, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets, Pass& pass,
-              Real scale, Out row_loss = {}) const;
+  // The same of a batch, whose padding becomes the pass's mask. The batch must outlive the backward.
+  Tensor hidden(const Batch& batch, Pass& pass) const;
+  Tensor logits(const Batch& batch, Pass& pass) const { return head(hidden(batch, pass)); }
+  // The sum of the losses of its targets, over their number, or over the `targets` of what the batch is a part of. Each
+  // row's own loss goes to `row_loss`, where given.
+  Tensor loss(const Batch& batch, Pass& pass, std::optional<Index> targets = std::nullopt, Out row_loss = {}) const;
   KeyValueCache new_cache() const;
 
   const ParameterStore& store() const { return store_; }

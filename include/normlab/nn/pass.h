@@ -41,7 +41,7 @@ class Probe {
 struct Pass {
   bool training = false;          // statistics of the batch, running averages updated, dropout
   bool batch_statistics = false;  // evaluation on statistics of the batch; nothing is updated
-  Mask mask;                      // which rows of [B, T] are real
+  Mask mask{};                    // which rows of [B, T] are real
   Random dropout{0, "dropout"};
   KeyValueCache* cache = nullptr;
   Probe* probe = nullptr;

@@ -38,6 +38,17 @@ class ParameterStore {
   std::vector<Named> parameters_, buffers_;
 };
 
+// The values that a store's buffers had when it was made, to be put back after passes that must leave no trace.
+class KeptBuffers {
+ public:
+  explicit KeptBuffers(const ParameterStore& store);
+  void restore() const;
+
+ private:
+  const ParameterStore& store_;
+  std::vector<std::vector<Real>> values_;
+};
+
 // What a new parameter holds: N(mean, deviation^2), drawn from a stream keyed by seed and name.
 struct Init {
   double mean = 0, deviation = 0;

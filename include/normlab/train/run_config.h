@@ -9,6 +9,7 @@
 #include "normlab/data/data_config.h"
 #include "normlab/nn/model_config.h"
 #include "normlab/optim/optimizer_config.h"
+#include "normlab/optim/schedule.h"
 
 namespace normlab {
 

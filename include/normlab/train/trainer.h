@@ -33,8 +33,8 @@ class Trainer {
                 bool evaluation_due = false);
 
  private:
-  RunReport run_with_team(std::int64_t first, std::int64_t last, std::span<Observer* const> observers,
-                          bool evaluation_due);
+  // The loop: updates report.step + 1 .. last.
+  void update(std::int64_t last, std::span<Observer* const> observers, RunReport& report, RunControl& control) const;
   // Of the weights after report.step updates, into report.last_eval; false where a signal cut it.
   bool evaluate_into(RunReport& report, const RunControl& control) const;
   // What an update is added up from, one pass each: its micro-batches, or their shards. And how many targets these have
@@ -46,7 +46,6 @@ class Trainer {
   Batches draw(std::int64_t step) const;
   // Forward and backward of one of them, added to the gradients in the store; its share of the mean loss.
   double forward_backward(std::int64_t step, const Batches& batches, std::size_t part, Probe* probe) const;
-  std::string first_nonfinite(std::int64_t step, const Batches& batches, std::optional<double> last_grad_norm) const;
 
   const RunConfig& config_;
   const Dataset& data_;

@@ -15,11 +15,9 @@ namespace {
 // With logits that are N(0, s^2) and know nothing of the target, ln sum exp = ln V + s^2 / 2.
 CheckItem check_initial_loss(const CheckInput& input) {
   const Gpt model(input.model.config, input.model.vocab_size, input.model.seed);
-  Pass pass;
-  pass.training = true;
-  pass.mask = input.batch.valid;
+  Pass pass{.training = true};
   const WithoutGraph without_graph;
-  const Tensor logits = model.logits({input.batch.rows, input.batch.time}, input.batch.tokens, pass);
+  const Tensor logits = model.logits(input.batch, pass);
   const std::size_t vocab = static_cast<std::size_t>(input.model.vocab_size);
   std::vector<Real> losses(input.batch.targets.size());
   ops::cross_entropy(logits, input.batch.targets, 1, losses);

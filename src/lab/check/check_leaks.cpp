@@ -25,10 +25,8 @@ std::vector<OpResult> first_sample(const CheckInput& input, const Batch& batch, 
     const In own = seen.values.first(static_cast<std::size_t>(batch.time * seen.shape[2]));
     results.push_back({std::string(seen.op), std::string(seen.place), {own.begin(), own.end()}});
   });
-  Pass pass;
-  pass.training = mode == Mode::training;
-  pass.mask = batch.valid;
-  model.logits({batch.rows, batch.time}, batch.tokens, pass);
+  Pass pass{.training = mode == Mode::training};
+  model.logits(batch, pass);
   return results;
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "check_parts.h"
 #include "normlab/nn/norm.h"
@@ -31,14 +30,10 @@ class NormAlone {
   Values forward(const Values& x, Mode mode) const {
     Tensor input(Shape{kBatch, kContext, channels_});
     std::ranges::copy(x, input.values().begin());
-    std::vector<Values> kept;
-    for (const Named& buffer : store_.buffers())
-      kept.emplace_back(buffer.tensor.values().begin(), buffer.tensor.values().end());
-    Pass pass;
-    pass.training = mode == Mode::training;
+    const KeptBuffers buffers(store_);
+    Pass pass{.training = mode == Mode::training};
     const Tensor y = norm_.forward(input, pass);
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      std::ranges::copy(kept[i], store_.buffers()[i].tensor.values().begin());
+    buffers.restore();
     return Values(y.values().begin(), y.values().end());
   }
 
@@ -66,39 +61,13 @@ double movement(const Values& before, const Values& after, Index channels,
 // The fewest values that one statistic is taken over.
 Index fewest_values(const ModelConfig& config, const Batch& batch) {
   const Mask mask = config.norm_padding == NormPadding::ignore ? Mask(batch.valid) : Mask();
-  const auto fewest = [](Index groups, const std::function<Index(Index)>& values_of) {
-    Index least = std::numeric_limits<Index>::max();
-    for (Index i = 0; i < groups; ++i)
-      if (const Index values = values_of(i); values > 0) least = std::min(least, values);
-    return least;
-  };
-  const auto in_row = [&](Index row) {
-    Index count = 0;
-    for (Index t = 0; t < batch.time; ++t) count += is_real(mask, row * batch.time + t);
-    return count;
-  };
-  const auto in_column = [&](Index t) {
-    Index count = 0;
-    for (Index row = 0; row < batch.rows; ++row) count += is_real(mask, row * batch.time + t);
-    return count;
-  };
-  switch (spec_of(norm_of(config)).reduce) {
-    case Reduce::channels:
-      return config.d_model;
-    case Reduce::channel_group:
-      return config.d_model / config.norm_groups;
-    case Reduce::time:
-      return fewest(batch.rows, in_row);
-    case Reduce::time_and_channels:
-      return config.d_model * fewest(batch.rows, in_row);
-    case Reduce::batch:
-      return fewest(batch.time, in_column);
-    case Reduce::batch_and_time:
-      return batch.rows * fewest(batch.rows, in_row);
-    case Reduce::nothing:
-      break;
-  }
-  return std::numeric_limits<Index>::max();
+  const ops::NormView view =
+      view_of(spec_of(norm_of(config)).reduce, config.norm_groups, {batch.rows, batch.time, config.d_model});
+  std::vector<Index> values(static_cast<std::size_t>(view.groups()), 0);
+  for (Index i = 0; i < view.size(); ++i)
+    values[static_cast<std::size_t>(view.group_of(i))] += is_real(mask, i / view.channels);
+  std::erase(values, 0);
+  return *std::ranges::min_element(values);
 }
 
 }  // namespace
@@ -167,8 +136,7 @@ CheckItem check_power_backward(const ModelConfig& config) {
 
   const Tensor x = parameter_tensor(Shape{kBatch, kContext, config.d_model}), loss(Shape{});
   std::ranges::copy(values, x.values().begin());
-  Pass pass;
-  pass.training = true;
+  Pass pass{.training = true};
   const Tensor y = norm.forward(x, pass);
   loss.values()[0] = 0;  // sum dy y; nobody reads it
   backward(

@@ -17,9 +17,7 @@ LossSurface::LossSurface(const ModelAt& at, const Batch& batch, Mode mode, std::
     : model_(at.config, at.vocab_size, at.seed), batch_(batch), mode_(mode), stop_(std::move(stop)) {
   set_weights(model_.store(), at.weights);
   size_ = static_cast<std::size_t>(model_.store().parameter_count());
-  scale_ = Real(1) / static_cast<Real>(std::ranges::count_if(batch.targets, [](auto t) { return t != kIgnore; }));
-  for (const Named& buffer : model_.store().buffers())
-    buffers_.emplace_back(buffer.tensor.values().begin(), buffer.tensor.values().end());
+  buffers_.emplace(model_.store());
 }
 
 LossSurface::Vector LossSurface::parameters() const {
@@ -45,7 +43,7 @@ double LossSurface::loss_and_gradient(Vector& gradient) {
   model_.store().clear_gradients();
   const Tensor loss = forward();
   backward(loss);
-  restore_buffers();  // PowerNorm's backward writes too
+  buffers_->restore();  // PowerNorm's backward writes too
   gradient.assign(size_, 0.0);
   auto to = gradient.begin();
   for (const Named& parameter : model_.store().parameters()) {
@@ -56,18 +54,10 @@ double LossSurface::loss_and_gradient(Vector& gradient) {
 }
 
 Tensor LossSurface::forward() {
-  Pass pass;
-  pass.training = mode_ == Mode::training;
-  pass.mask = batch_.valid;
-  const Tensor logits = model_.logits({batch_.rows, batch_.time}, batch_.tokens, pass);
-  Tensor loss = ops::cross_entropy(logits, batch_.targets, scale_);
-  restore_buffers();
+  Pass pass{.training = mode_ == Mode::training};
+  Tensor loss = model_.loss(batch_, pass);
+  buffers_->restore();
   return loss;
-}
-
-void LossSurface::restore_buffers() {
-  for (std::size_t i = 0; i < buffers_.size(); ++i)
-    std::ranges::copy(buffers_[i], model_.store().buffers()[i].tensor.values().begin());
 }
 
 }  // namespace NORMLAB_REAL

@@ -56,32 +56,6 @@ Entropy head_entropy(In rows, Mask mask, std::size_t time, std::size_t channels,
   return entropy;
 }
 
-// Which elements of x [B, T, C] share a statistic of a norm. One that has none (dyt) is looked at token by token.
-struct StatisticGroups {
-  Reduce reduce;
-  Index batch, time, channels, group_width;
-
-  Index count() const { return of(batch - 1, time - 1, channels - 1) + 1; }
-  Index of(Index b, Index t, Index c) const {
-    switch (reduce) {
-      case Reduce::channel_group:
-        return (b * time + t) * (channels / group_width) + c / group_width;
-      case Reduce::time:
-        return b * channels + c;
-      case Reduce::time_and_channels:
-        return b;
-      case Reduce::batch:
-        return t * channels + c;
-      case Reduce::batch_and_time:
-        return c;
-      case Reduce::channels:
-      case Reduce::nothing:
-        break;
-    }
-    return b * time + t;
-  }
-};
-
 class InspectProbe : public BlockProbe {
  public:
   explicit InspectProbe(const ModelConfig& config)
@@ -108,14 +82,13 @@ class InspectProbe : public BlockProbe {
 
   void see_norm(const std::string& name, const Tensor& x, Mask mask) override {
     const NormSpec spec = spec_of(config_.norm);
-    const StatisticGroups groups{spec.reduce, x.shape()[0], x.shape()[1], x.shape()[2],
-                                 x.shape()[2] / config_.norm_groups};
-    std::vector<Moments> of_group(static_cast<std::size_t>(groups.count()));
-    const In values = x.values();
-    for (Index row = 0; row < x.shape().rows(); ++row)
-      for (Index c = 0; c < groups.channels && is_real(mask, row); ++c)
-        of_group[static_cast<std::size_t>(groups.of(row / groups.time, row % groups.time, c))].add(
-            static_cast<double>(values[static_cast<std::size_t>(row * groups.channels + c)]));
+    // One that has no statistics (dyt) is looked at token by token.
+    const ops::NormView view = view_of(spec.reduce, config_.norm_groups, x.shape());
+    std::vector<Moments> of_group(static_cast<std::size_t>(view.groups()));
+    for (Index i = 0; i < view.size(); ++i)
+      if (is_real(mask, i / view.channels))
+        of_group[static_cast<std::size_t>(view.group_of(i))].add(
+            static_cast<double>(x.values()[static_cast<std::size_t>(i)]));
     Moments sizes;
     for (const Moments& group : of_group)
       if (group.count > 0) sizes.add(spec.centred ? group.deviation() : group.root_mean_square());
@@ -166,21 +139,13 @@ std::vector<double> Inspection::stream() const {
 }
 
 Inspection inspect_model(const Gpt& model, const Batch& batch) {
-  std::vector<std::vector<Real>> buffers;
-  for (const Named& buffer : model.store().buffers())
-    buffers.emplace_back(buffer.tensor.values().begin(), buffer.tensor.values().end());
+  const KeptBuffers buffers(model.store());
   InspectProbe probe(model.config());
-  Pass pass;
-  pass.training = true;
-  pass.mask = batch.valid;
-  pass.probe = &probe;
-  const double targets = static_cast<double>(std::ranges::count_if(batch.targets, [](auto t) { return t != kIgnore; }));
+  Pass pass{.training = true, .probe = &probe};
   model.store().clear_gradients();
-  const Tensor loss = ops::cross_entropy(model.logits({batch.rows, batch.time}, batch.tokens, pass), batch.targets,
-                                         static_cast<Real>(1 / targets));
+  const Tensor loss = model.loss(batch, pass);
   backward(loss);
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    std::ranges::copy(buffers[i], model.store().buffers()[i].tensor.values().begin());
+  buffers.restore();
 
   Inspection out;
   out.loss = static_cast<double>(loss.item());

@@ -193,7 +193,7 @@ std::string text_of(const InspectReport& report, std::size_t columns) {
   const ModelConfig& m = report.config.model;
   std::string out = text(report.subject, "; ", m.n_layers, m.n_layers == 1 ? " block" : " blocks",
                          " of attention and an MLP, each sublayer f: ", equation_of(m),
-                         slots_of(m.placement).before_head ? ", and a norm before the head" : "", "\nloss ",
+                         slots_of(m).before_head ? ", and a norm before the head" : "", "\nloss ",
                          fixed(report.inspection.loss, 4), " on one training batch\n\n");
   out += block_table(report, columns) + kLegend;
   if (report.depths) out += depth_table(*report.depths);

@@ -10,21 +10,14 @@ namespace {
 
 // Of the batch's mean loss, from passes of `rows` rows each; running averages are left as they were.
 std::vector<Real> gradient_by(const Gpt& model, const Batch& batch, Index rows) {
-  std::vector<std::vector<Real>> buffers;
-  for (const Named& buffer : model.store().buffers())
-    buffers.emplace_back(buffer.tensor.values().begin(), buffer.tensor.values().end());
-  const auto targets = std::ranges::count_if(batch.targets, [](std::int32_t target) { return target != kIgnore; });
+  const KeptBuffers buffers(model.store());
   model.store().clear_gradients();
   for (Index begin = 0; begin < batch.rows; begin += rows) {
     const Batch shard = rows_of(batch, begin, rows);
-    Pass pass;
-    pass.training = true;
-    pass.mask = shard.valid;
-    backward(model.loss({shard.rows, shard.time}, shard.tokens, shard.targets, pass,
-                        static_cast<Real>(1.0 / static_cast<double>(targets))));
+    Pass pass{.training = true};
+    backward(model.loss(shard, pass, batch.target_count()));
   }
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    std::ranges::copy(buffers[i], model.store().buffers()[i].tensor.values().begin());
+  buffers.restore();
   std::vector<Real> gradient;
   for (const Named& parameter : model.store().parameters())
     gradient.insert(gradient.end(), parameter.tensor.grad().begin(), parameter.tensor.grad().end());

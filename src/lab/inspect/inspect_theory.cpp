@@ -10,9 +10,7 @@ namespace normlab {
 namespace {
 
 // The stream runs unnormalised from the embedding to a norm before the head.
-bool normalised_at_end(const ModelConfig& config) {
-  return norm_of(config) != NormKind::none && slots_of(config.placement).before_head;
-}
+bool normalised_at_end(const ModelConfig& config) { return slots_of(config).before_head; }
 
 // The slope of the least-squares line through (ln n_layers, ln value).
 double exponent(const std::vector<DepthPoint>& points, double DepthPoint::*value) {
@@ -95,7 +93,7 @@ Costs costs_of(const RunConfig& config, const DataFacts& data, const Gpt& model)
     if (parameter.tensor.shape().rank() == 2 && !looked_up) products += count;
   }
   costs.parameter_bytes = costs.gradient_bytes = costs.parameters * sizeof(Real);
-  costs.optimizer_bytes = (config.optimizer.name == OptimizerKind::adamw ? 2 : 1) * costs.parameter_bytes;
+  costs.optimizer_bytes = averages_of(config.optimizer) * costs.parameter_bytes;
   costs.peak_bytes = estimate_memory(config, data, model.vocab_size()).total();
   costs.flops_per_token = 6 * products + 12 * static_cast<double>(m.n_layers * m.d_model * m.context_length);
   const double micro_batches = static_cast<double>(config.train.grad_accumulation);

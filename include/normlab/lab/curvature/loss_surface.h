@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,15 +50,13 @@ class LossSurface {
 
  private:
   Tensor forward();
-  void restore_buffers();
 
   Gpt model_;
   const Batch& batch_;
   Mode mode_;
   std::function<bool()> stop_;
   std::size_t size_ = 0;
-  Real scale_;  // 1 / targets
-  std::vector<std::vector<Real>> buffers_;
+  std::optional<KeptBuffers> buffers_;
 };
 
 }  // namespace NORMLAB_REAL

@@ -1,5 +1,5 @@
-// Schedules as pure functions of the step.
-#include "normlab/optim/optimizer_config.h"
+// The learning rate as a pure function of the update.
+#include "normlab/optim/schedule.h"
 
 #include <algorithm>
 #include <cmath>
