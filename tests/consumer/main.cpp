@@ -3,6 +3,7 @@
 #include "normlab/data/dataset.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
+#include "normlab/optim/schedule.h"
 using namespace normlab;  // Real is float; normlab::f64 has the same names in double
 
 int main() {
@@ -21,7 +22,7 @@ int main() {
     Pass pass;
     pass.training = true;
     model.store().clear_gradients();
-    const Tensor loss = model.loss({batch.rows, batch.time}, batch.tokens, batch.targets, pass, 1 / Real(8 * 32));
+    const Tensor loss = model.loss(batch, pass);
     backward(loss);
     adamw.step(step, learning_rate(schedule, 5e-3, step, 300), clip_coefficient(1, gradient_norm(model.store())));
     if (step % 100 == 0 || step == 1) std::cout << "step " << step << " loss " << loss.item() << '\n';

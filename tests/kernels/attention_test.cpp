@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/plain.h"
 #include "kernels_support.h"
-#include "normlab/kernels/plain.h"
 
 using namespace normlab;
 using namespace normlab::kernels;

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "catch.h"
+#include "kernels/plain.h"
 #include "normlab/base/parallel.h"
 #include "normlab/base/rng.h"
 #include "normlab/kernels/kernels.h"
-#include "normlab/kernels/plain.h"
 
 namespace normlab {
 inline namespace NORMLAB_REAL {

@@ -1,8 +1,8 @@
 // The norms in float: known values, the plain kernels, padding, large means, threads.
 #include <cmath>
 
+#include "kernels/plain.h"
 #include "kernels_support.h"
-#include "normlab/kernels/plain.h"
 
 using namespace normlab;
 using namespace normlab::kernels;

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <functional>
 
+#include "kernels/plain.h"
 #include "kernels_support.h"
-#include "normlab/kernels/plain.h"
 
 using namespace normlab;
 

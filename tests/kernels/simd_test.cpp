@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "catch.h"
+#include "kernels/plain.h"
 #include "normlab/kernels/activation.h"
-#include "normlab/kernels/plain.h"
 
 using namespace normlab;
 

@@ -1,8 +1,8 @@
 // Embedding and cross-entropy in float: the plain kernels, large logits, ignored targets, threads.
 #include <cmath>
 
+#include "kernels/plain.h"
 #include "kernels_support.h"
-#include "normlab/kernels/plain.h"
 
 using namespace normlab;
 using namespace normlab::kernels;

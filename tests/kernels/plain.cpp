@@ -1,5 +1,5 @@
 // The definitions, and their derivatives as found with the chain rule.
-#include "normlab/kernels/plain.h"
+#include "kernels/plain.h"
 
 #include <algorithm>
 #include <cmath>
