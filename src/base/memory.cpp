@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -65,7 +64,6 @@ class Arena {
   }
 
   void* take(std::size_t size) {
-    const std::lock_guard lock(mutex_);
     const auto found = by_size_.lower_bound({size, 0});
     if (found == by_size_.end()) refuse(size, in_use_);
     const auto [free_size, at] = *found;
@@ -76,7 +74,6 @@ class Arena {
   }
 
   void give_back(void* block, std::size_t size) {
-    const std::lock_guard lock(mutex_);
     in_use_ -= size;
     std::size_t at = static_cast<std::size_t>(static_cast<std::byte*>(block) - start_);
     auto next = by_place_.lower_bound(at);
@@ -110,7 +107,6 @@ class Arena {
     return by_place_.erase(block);
   }
 
-  std::mutex mutex_;
   std::byte* start_ = nullptr;
   std::size_t size_ = 0, in_use_ = 0;
   ByPlace by_place_;

@@ -6,8 +6,8 @@
 
 namespace normlab {
 
-// Uninitialised bytes, aligned to 64; throws SystemError where there are no more. What is released is handed out again,
-// but not given back to the system.
+// Uninitialised bytes, aligned to 64; throws SystemError where there are no more. Not to be called from several
+// threads at once. What is released is handed out again, but not given back to the system.
 void* allocate(std::size_t bytes);
 void release(void* block, std::size_t bytes) noexcept;
 
