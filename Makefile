@@ -75,6 +75,9 @@ layers:  ## fails when an include goes against the layers, or two files define o
 	@tests/layers.sh
 	@tests/definitions.sh
 
+sizes:  ## lines by room, of the sources and of their tests
+	@tests/sizes.sh
+
 sanitize:  ## the tests under the address and undefined-behaviour sanitizers: all at -O1, at -O0 those that aren't [slow]
 	@$(MAKE) --no-print-directory test BUILD=build-sanitize CMAKE_FLAGS="-DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS='-O1 -Wno-maybe-uninitialized' -DNORMLAB_SANITIZE=address,undefined $(CMAKE_FLAGS)"
@@ -166,10 +169,10 @@ readme: program  ## the table of settings in README.md, made anew
 	@cp $(BUILD)/README.md README.md
 
 clean:  ## removes what was built
-	rm -rf $(BUILD) build-sanitize build-sanitize-O0 build-debug build-libcxx build-cross build-x86-64* build-tsan build-valgrind build-clang build-check build-fuzz
+	rm -rf $(BUILD) build-sanitize build-sanitize-O0 build-debug build-libcxx build-cross build-x86-64* build-tsan build-valgrind build-clang build-check build-fuzz build-consumer*
 
 help:
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: program install-test train reproduce report-check tests test torture bench bench-torch interop format check layers \
+.PHONY: program sizes install-test train reproduce report-check tests test torture bench bench-torch interop format check layers \
   sanitize tsan valgrind debug libcxx cross levels clang fuzz fuzz-targets suites readme clean help

@@ -219,10 +219,4 @@ void flush_denormals(bool on) {
   in_every_thread([on](int) { set_denormals_flushed(on); });
 }
 
-std::vector<char> flushes_denormals() {
-  std::vector<char> flags(static_cast<std::size_t>(measured_threads()));
-  in_every_thread([&](int thread) { flags[static_cast<std::size_t>(thread)] = denormals_flushed(); });
-  return flags;
-}
-
 }  // namespace normlab

@@ -36,6 +36,19 @@ void add_statistics(Json& line, const StatisticsReport& report) {
       .set("loss_on_running_statistics", report.loss_on_running);
 }
 
+// The sums of squares over the tensors of one block.
+struct BlockSquares {
+  double gradient = 0, weights = 0, update = 0;
+};
+
+// blocks.3.attn.qkv.weight -> 3; nothing for what belongs to no block
+std::optional<std::size_t> block_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "blocks.";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  return static_cast<std::size_t>(*parse_int(name.substr(0, name.find('.'))));
+}
+
 }  // namespace
 
 void MetricsLog::on_step_end(const StepReport& step, const EvalReport* evaluation, RunControl& control) {
@@ -71,23 +84,6 @@ void LayersLog::on_gradients(std::int64_t step, const ParameterStore& store) {
   for (const Named& parameter : store.parameters())
     before_.emplace_back(parameter.tensor.values().begin(), parameter.tensor.values().end());
 }
-
-namespace {
-
-// The sums of squares over the tensors of one block.
-struct BlockSquares {
-  double gradient = 0, weights = 0, update = 0;
-};
-
-// blocks.3.attn.qkv.weight -> 3; nothing for what belongs to no block
-std::optional<std::size_t> block_of(std::string_view name) {
-  constexpr std::string_view kPrefix = "blocks.";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  return static_cast<std::size_t>(*parse_int(name.substr(0, name.find('.'))));
-}
-
-}  // namespace
 
 void LayersLog::on_step_end(const StepReport& step, const EvalReport*, RunControl&) {
   if (!waiting_) return;

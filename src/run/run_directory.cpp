@@ -95,6 +95,19 @@ fs::path first_free(const std::string& name) {
   }
 }
 
+// The texts by their path from the run's directory, so that they are found where both have been moved.
+Json sources_of(const DataConfig& data, const std::string& directory) {
+  Json sources = Json::object();
+  const auto add = [&](const char* key, const std::string& path) {
+    std::error_code error;
+    const fs::path relative = fs::proximate(path, directory, error);
+    if (!error && fs::is_regular_file(path, error)) sources.set(key, relative.string());
+  };
+  if (std::ranges::count(corpus_names(), data.source) == 0) add("data.source", data.source);
+  if (data.validation) add("data.validation", *data.validation);
+  return sources;
+}
+
 }  // namespace
 
 std::string claim_directory(const RunConfig& config, const std::string& name, bool force) {
@@ -141,23 +154,6 @@ std::string utc_now() {
               two(static_cast<unsigned>(date.day())), 'T', two(time.hours().count()), ':', two(time.minutes().count()),
               ':', two(time.seconds().count()), 'Z');
 }
-
-namespace {
-
-// The texts by their path from the run's directory, so that they are found where both have been moved.
-Json sources_of(const DataConfig& data, const std::string& directory) {
-  Json sources = Json::object();
-  const auto add = [&](const char* key, const std::string& path) {
-    std::error_code error;
-    const fs::path relative = fs::proximate(path, directory, error);
-    if (!error && fs::is_regular_file(path, error)) sources.set(key, relative.string());
-  };
-  if (std::ranges::count(corpus_names(), data.source) == 0) add("data.source", data.source);
-  if (data.validation) add("data.validation", *data.validation);
-  return sources;
-}
-
-}  // namespace
 
 void remove_half_written(const std::string& directory) {
   for (const char* each : {"", "/checkpoints"}) remove_left_over(directory + each, "");

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "catch.h"
+#include "normlab/base/denormals.h"
 #include "normlab/base/parallel.h"
 #include "normlab/base/text.h"
 #include "normlab/host/build_facts.h"
@@ -101,6 +102,17 @@ TEST_CASE("this process may use at least one thread, and says why", "[host]") {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
+namespace {
+
+// Of each thread of the team: 1 or 0.
+std::vector<char> flushes_denormals() {
+  std::vector<char> flags(static_cast<std::size_t>(measured_threads()));
+  in_every_thread([&](int thread) { flags[static_cast<std::size_t>(thread)] = denormals_flushed(); });
+  return flags;
+}
+
+}  // namespace
+
 TEST_CASE("a subnormal number is written in full by a thread that counts it as 0", "[host]") {
   flush_denormals(true);
   const std::string smallest = number(4.9406564584124654e-324), larger = number(1e-320), zero = number(0.0);

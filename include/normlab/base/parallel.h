@@ -90,7 +90,5 @@ double ordered_sum(Index n, const F& term) {
 // Sets in every thread of the team whether subnormal numbers count as 0 (denormals.h). Call it after set_threads;
 // later, larger teams inherit what the calling thread has.
 void flush_denormals(bool on);
-// What each thread of the team has: 1 or 0.
-std::vector<char> flushes_denormals();
 
 }  // namespace normlab
