@@ -40,8 +40,6 @@ Json earlier_result(const std::string& path) {
 }
 
 int run(const Words& words) {
-  check<UserError>(words.overrides().empty(), "bench: the sizes are fixed; '",
-                   words.overrides().empty() ? "" : words.overrides()[0], "' cannot change them");
   BenchOptions options{names_of(words), {}, own_path()};
   const auto given = words.integer("--threads", 1);
   check<UserError>(given.value_or(1) <= 1024, "bench: --threads takes at most 1024, got ", given.value_or(1));

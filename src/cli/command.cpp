@@ -61,8 +61,10 @@ Words::Words(const Command& command, std::span<const std::string> words) : comma
     if (options_end || !word.starts_with("--")) {
       check<UserError>(options_end || !word.starts_with("-") || word.size() == 1, command.name,
                        ": options begin with two dashes, got ", word);
-      // A path may hold '=' too, but only behind a '/'.
+      // A path may hold '=' too, but only after a '/'.
       const bool is_override = equals != std::string::npos && word.substr(0, equals).find('/') == std::string::npos;
+      check<UserError>(!is_override || takes_settings(command), command.name, ": '", word,
+                       "' is a setting, and this command takes none; write ./", word, " if it is a file");
       (is_override ? overrides_ : files_).push_back(word);
       continue;
     }

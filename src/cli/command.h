@@ -20,7 +20,7 @@ struct Option {
 struct Command {
   std::string_view name;
   std::string_view summary;  // one line in `normlab --help`
-  std::string_view usage;    // behind the name: "CONFIG [key=value ...]"
+  std::string_view usage;    // after the name: "CONFIG [key=value ...]"
   std::string_view about;    // what it does, for its own help
   std::string_view example;
   std::span<const Option> options;
@@ -29,7 +29,7 @@ struct Command {
 
 bool takes_settings(const Command& command);  // key=value, by its usage
 
-// The words behind a command's name. Words with '=' are overrides of configuration keys, in their order,
+// The words after a command's name. Words with '=' are overrides of configuration keys, in their order,
 // --model.norm=rms too. Behind "--" no word is an option.
 class Words {
  public:

@@ -9,7 +9,7 @@
 namespace normlab::cli {
 namespace {
 
-// CASES set `choices` by `command`, `key` (what stands before '=', or before the word) and `word`.
+// CASES set `choices` by `command`, `key` (what precedes '=', or before the word) and `word`.
 constexpr std::string_view kBash = R"(# source <(normlab completion bash)
 _normlab() {
   local IFS=$' \t\n' line=${COMP_LINE:0:COMP_POINT}
@@ -28,7 +28,7 @@ CASES  COMPREPLY=($(compgen -W "${choices[*]}" -- "${word#*=}"))
 complete -o default -F _normlab normlab
 )";
 
-constexpr std::string_view kZsh = R"(# behind compinit: source <(normlab completion zsh)
+constexpr std::string_view kZsh = R"(# after compinit: source <(normlab completion zsh)
 _normlab() {
   local word=$PREFIX command= key=$words[CURRENT-1]
   local -a settings choices
@@ -115,7 +115,7 @@ int run(const Words& words) {
 const Command completion_command{"completion",
                                  "prints a script that completes its words in a shell",
                                  "bash|zsh|fish",
-                                 "Commands, options, keys and their words, and files are completed behind normlab.",
+                                 "Commands, options, keys and their words, and files are completed after normlab.",
                                  "  normlab completion fish | source\n"
                                  "  source <(normlab completion bash)",
                                  {},

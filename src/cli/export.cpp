@@ -18,8 +18,6 @@ namespace {
 constexpr Option kOptions[] = {{"--to", "hf|pytorch|csv", "what is written"}};
 
 int run(const Words& words) {
-  check<UserError>(words.overrides().empty(), "export: '", words.overrides().empty() ? "" : words.overrides()[0],
-                   "' changes nothing; a trained model keeps its settings");
   const std::string to = words.value("--to").value_or("");
   check<UserError>(to == "hf" || to == "pytorch" || to == "csv", "export: --to takes hf, pytorch or csv, ",
                    to.empty() ? "and is missing" : text("got '", to, "'"), did_you_mean(to, {"hf", "pytorch", "csv"}));

@@ -38,7 +38,7 @@ std::string version_text() {
               "\nOpenMP: ", build.openmp.empty() ? "none" : build.openmp, '\n');
 }
 
-// --help anywhere but as the value of an option or behind --.
+// --help anywhere but as the value of an option or after --.
 bool asks_for_help(const Command& command, const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     if (words[i] == "--help" || words[i] == "-h") return true;

@@ -46,8 +46,6 @@ int report_sweep(const Words& words, const std::string& path) {
 int run(const Words& words) {
   const std::vector<std::string>& files = words.files();
   check<UserError>(!files.empty(), "report: RUN is missing; usage: normlab report ", report_command.usage);
-  check<UserError>(words.overrides().empty(), "report: the runs are as they are; '",
-                   words.overrides().empty() ? "" : words.overrides()[0], "' cannot change them");
   if (files.size() == 1 && is_sweep(files[0])) return report_sweep(words, files[0]);
   check<UserError>(!words.has("--svg"), "report: --svg takes the directory of a sweep");
   std::vector<RunFiles> runs;

@@ -21,7 +21,7 @@ constexpr Option kOptions[] = {
     {"--prompt", "TEXT", "what the text begins with (a new line by default)"},
     {"--prompt-file", "FILE", "the same, from a file; - is standard input"},
     {"--tokens", "N", "tokens to write (200)"},
-    {"--samples", "N", "so many texts, of the seeds SEED, SEED + 1, ... (1)"},
+    {"--samples", "N", "that many texts, of the seeds SEED, SEED + 1, ... (1)"},
     {"--stop", "TEXT", "end a text before TEXT; can be given several times"},
     {"--temperature", "X", "above 1 wilder, below 1 tamer, 0 always the likeliest token (0.8)"},
     {"--top-k", "N", "choose among the N likeliest tokens; 0 is off (0)"},
@@ -54,8 +54,6 @@ void print_sample(const Gpt& model, const Tokenizer& tokenizer, std::span<const 
 }
 
 int run(const Words& words) {
-  check<UserError>(words.overrides().empty(), "sample: '", words.overrides().empty() ? "" : words.overrides()[0],
-                   "' is no option; a checkpoint has its own settings, and key=value cannot change them");
   const Checkpoint checkpoint(checkpoint_path(words.only_file("CHECKPOINT")));
   const Gpt model = checkpoint.model();
   SampleOptions options;

@@ -43,8 +43,6 @@ std::string line_of(const std::string& file, std::size_t width, const VerifyRepo
 
 int run(const Words& words) {
   check<UserError>(!words.files().empty(), "verify: FILE is missing; usage: normlab verify ", verify_command.usage);
-  check<UserError>(words.overrides().empty(), "verify: a reference file has its own configuration; '",
-                   words.overrides().empty() ? "" : words.overrides()[0], "' cannot change it");
   std::size_t width = 0;
   for (const std::string& file : words.files())
     width = std::max(width, std::filesystem::path(file).filename().string().size());

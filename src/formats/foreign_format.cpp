@@ -26,14 +26,11 @@ constexpr Format kFormats[] = {
     {"PK\x03\x04", "a zip file, as docx, odt, epub and PyTorch's files are",
      "unpack it, save the document as plain text, or convert the weights to safetensors"},
     {"\xD0\xCF\x11\xE0", "an old Office document (doc, xls, ppt)", "save it as plain text"},
-    {"{\\rtf", "an RTF document", "save it as plain text"},
     {"%PDF-", "a PDF", "take the text out: pdftotext"},
     {"\x89PNG", "a PNG picture", kPicture},
     {"\xFF\xD8\xFF", "a JPEG picture", kPicture},
     {"\x80\x02", "a Python pickle, as old files of PyTorch are", kWeights},
     {{"GGUF\3\0", 6}, "a GGUF file", kWeights},
-    {"\x89HDF", "an HDF5 file", kWeights},
-    {"PAR1\x15", "a Parquet file", "write its text column to a file"},
     {"version https://git-lfs", "the pointer of a file in Git LFS", "fetch the file itself: git lfs pull"},
 };
 

@@ -32,10 +32,17 @@ auto repeated(Call call) {
   return result;
 }
 
-// Opening a pipe waits for its other end, for ever if nobody has that.
+// Opening a pipe waits for its other end, for ever if nobody has that. What is below /dev or /proc the shell or the
+// user chose: /dev/stdin, /dev/fd/63 of a process substitution. Where the system cannot tell, opening meets the error.
 void refuse_special(std::string_view action, const std::string& path) {
-  const std::string_view kind = special_kind(path);
-  check<UserError>(kind.empty(), "cannot ", action, " ", path, ": it is a ", kind, "; name a regular file");
+  struct stat about {};
+  if (path.starts_with("/dev/") || path.starts_with("/proc/") || ::stat(path.c_str(), &about) != 0) return;
+  const bool regular = S_ISREG(about.st_mode) || S_ISDIR(about.st_mode);
+  check<UserError>(regular, "cannot ", action, " ", path, ": it is a ",
+                   S_ISFIFO(about.st_mode)   ? "pipe"
+                   : S_ISSOCK(about.st_mode) ? "socket"
+                                             : "device",
+                   "; name a regular file");
 }
 
 // An open file that closes itself.
@@ -171,15 +178,6 @@ int close_file(int file) { return ::close(file) == 0 || errno == EINTR ? 0 : err
 bool file_exists(const std::string& path) {
   struct stat about {};
   return get_facts("read", path, about);
-}
-
-// Where the system cannot tell, opening it meets the error.
-std::string_view special_kind(const std::string& path) {
-  struct stat about {};
-  if (path.starts_with("/dev/") || path.starts_with("/proc/") || ::stat(path.c_str(), &about) != 0) return "";
-  if (S_ISFIFO(about.st_mode)) return "pipe";
-  if (S_ISSOCK(about.st_mode)) return "socket";
-  return S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode) ? "device" : "";
 }
 
 void write_into(const std::string& directory, const std::function<void()>& act) {

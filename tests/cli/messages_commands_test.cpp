@@ -117,8 +117,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"sample", "@/run", "--prompt-file", "@/none.txt"},
            "cannot read @/none.txt: there is no such file; check the path"},
           {{"sample", "@/run", "model.n_layers=2"},
-           "sample: 'model.n_layers=2' is no option; a checkpoint has its own settings, and key=value cannot change "
-           "them"},
+           "sample: 'model.n_layers=2' is a setting, and this command takes none; write ./model.n_layers=2 if it is a "
+           "file"},
           {{"sample", "@/run", "--prompt", "ab\xCE\xA9"},
            "--prompt: 1 character is not among the 52 of the vocabulary: '\xCE\xA9' (U+03A9) once; the first is at "
            "byte "
@@ -169,8 +169,13 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
           {{"report", "@/none"},
            "@/none: this is no directory of a run: it lacks run.json or config.yaml; name one that normlab train "
            "wrote"},
-          {{"report", "@/run", "seed=1"}, "report: the runs are as they are; 'seed=1' cannot change them"},
+          {{"report", "@/run", "seed=1"},
+           "report: 'seed=1' is a setting, and this command takes none; write ./seed=1 if it is a file"},
           {{"report", "@/run", "--svg", "x.svg"}, "report: --svg takes the directory of a sweep"},
+          {{"diff", "@/run", "@/run", "seed=1"},
+           "diff: 'seed=1' is a setting, and this command takes none; write ./seed=1 if it is a file"},
+          {{"completion", "bash", "seed=1"},
+           "completion: 'seed=1' is a setting, and this command takes none; write ./seed=1 if it is a file"},
           {{"diff"}, "diff: two runs are expected; usage: normlab diff RUN RUN"},
           {{"diff", "@/run"}, "diff: two runs are expected; usage: normlab diff RUN RUN"},
           {{"diff", "@/run", "@/none"},
@@ -178,7 +183,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
            "wrote"},
           {{"verify"}, "verify: FILE is missing; usage: normlab verify FILE... [--double] [--json]"},
           {{"verify", "@/run/checkpoints/step-000005.safetensors", "seed=1"},
-           "verify: a reference file has its own configuration; 'seed=1' cannot change it"},
+           "verify: 'seed=1' is a setting, and this command takes none; write ./seed=1 if it is a file"},
           {{"export"}, "export: --to takes hf, pytorch or csv, and is missing"},
           {{"export", "@/run", "@/x"}, "export: --to takes hf, pytorch or csv, and is missing"},
           {{"export", "@/run", "--to", "pytroch", "@/x"},
@@ -187,7 +192,7 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
            "export: --to hf takes a checkpoint and a directory, and there are 1 names; usage: normlab export "
            "CHECKPOINT --to hf|pytorch DIR  |  RUN --to csv FILE"},
           {{"export", "@/run", "--to", "hf", "@/x", "seed=1"},
-           "export: 'seed=1' changes nothing; a trained model keeps its settings"},
+           "export: 'seed=1' is a setting, and this command takes none; write ./seed=1 if it is a file"},
           {{"export", "@/none", "--to", "csv", "@/x.csv"}, "cannot read @/none: there is no such file; check the path"},
           {{"export", "@/run", "--to", "csv", "@/none/x.csv"},
            "cannot write @/none/x.csv: its directory does not exist; create it or choose another path"},
@@ -228,7 +233,8 @@ TEST_CASE("messages: a wrong command, option or name, of each command", "[cli]")
            "step-C step-D sample tokenizer start)"},
           {{"bench", "--threads", "0"}, "bench: --threads takes a whole number of at least 1, got '0'"},
           {{"bench", "--threads", "2000"}, "bench: --threads takes at most 1024, got 2000"},
-          {{"bench", "seed=1"}, "bench: the sizes are fixed; 'seed=1' cannot change them"},
+          {{"bench", "seed=1"},
+           "bench: 'seed=1' is a setting, and this command takes none; write ./seed=1 if it is a file"},
           {{"bench", "peak", "--compare", "@/none.json"},
            "cannot read @/none.json: there is no such file; check the path"},
           {{"bench", "peak", "--compare", "@/tiny.yaml"}, "@/tiny.yaml:1:1: expected a value, found 'd'"},

@@ -22,10 +22,6 @@ struct MissingDirectory : UserError {
 // SystemError in place of MissingDirectory.
 void write_into(const std::string& directory, const std::function<void()>& act);
 
-// "pipe", "socket" or "device"; nothing for a regular file, a directory, a path that does not exist, and what is below
-// /dev or /proc, which the shell or the user chose to have read: /dev/stdin, /dev/fd/63 of a process substitution.
-std::string_view special_kind(const std::string& path);
-
 // The error `error` of an attempt to "read" or "write" a path, as what to do about it.
 [[noreturn]] void file_failed(std::string_view action, const std::string& path, int error);
 
