@@ -354,9 +354,9 @@ TEST_CASE("commands: what a run suggests works as it stands, whatever its direct
     runs(behind(whole, "next: "));
     runs(behind(whole, " --tokens 300\n      "));
     std::filesystem::remove_all(directory / "checkpoints");
-    const Finished none =
-        run_program({"train", "--resume", directory.lexically_relative(shop.path("")).string()}, there);
+    const Finished none = run_program({"train", "--resume", name}, there);
     CHECK(none.code == 2);
     runs("normlab train" + behind(none.err, "Start it anew: normlab train"));
+    CHECK(std::filesystem::exists(directory / "checkpoints/best.safetensors"));
   }
 }
