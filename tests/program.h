@@ -29,6 +29,7 @@ struct Surroundings {
   std::vector<int> closed{};                         // descriptors that the program starts without
   std::optional<rlim_t> file_limit{};                // bytes of the largest file that it may write
   std::optional<rlim_t> process_limit{};             // of its user; the superuser has none
+  std::optional<rlim_t> memory_limit{};              // bytes of its address space
   bool deaf_output = false;                          // standard output is a pipe that nobody reads
   bool terminal = false;                             // standard error is a terminal, without translation of line ends
   bool terminal_output = false;                      // standard output is it too; what comes out is all in `err`
@@ -61,13 +62,12 @@ class Process {
       dup2(around.deaf_output ? deaf[1] : around.terminal_output ? terminal : out_, 1);
       dup2(around.terminal ? terminal : err_, 2);
       for (const int file : around.closed) close(file);
-      if (around.file_limit) {
-        const rlimit limit{*around.file_limit, *around.file_limit};
-        setrlimit(RLIMIT_FSIZE, &limit);
-      }
-      if (around.process_limit) {
-        const rlimit limit{*around.process_limit, *around.process_limit};
-        setrlimit(RLIMIT_NPROC, &limit);
+      const std::pair<std::optional<rlim_t>, decltype(RLIMIT_AS)> limits[] = {
+          {around.file_limit, RLIMIT_FSIZE}, {around.process_limit, RLIMIT_NPROC}, {around.memory_limit, RLIMIT_AS}};
+      for (const auto& [most, resource] : limits) {
+        if (!most) continue;
+        const rlimit limit{*most, *most};
+        setrlimit(resource, &limit);
       }
       if (around.user && (setgid(*around.user) != 0 || setuid(*around.user) != 0)) _exit(126);
       if (!around.directory.empty() && chdir(around.directory.c_str()) != 0) _exit(126);

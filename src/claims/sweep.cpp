@@ -18,6 +18,7 @@
 #include "normlab/host/limits.h"
 #include "normlab/host/lock.h"
 #include "normlab/host/process.h"
+#include "normlab/run/memory_estimate.h"
 
 namespace normlab {
 namespace {
@@ -92,7 +93,12 @@ struct Crew {
   static Crew of(const Sweep& sweep, std::size_t points) {
     const std::int64_t cores = allowed_threads().count;
     if (sweep.head.measure == Measure::bench) return {1, sweep.threads.value_or(cores)};
-    const std::int64_t most = sweep.threads ? std::max<std::int64_t>(1, cores / *sweep.threads) : cores;
+    std::int64_t most = sweep.threads ? std::max<std::int64_t>(1, cores / *sweep.threads) : cores;
+    if (const auto memory = memory_limit()) {  // as many as fit into it
+      double largest = 1;
+      for (const Point& point : sweep.points) largest = std::max(largest, estimate_memory(point.config, {}, 1).total());
+      most = static_cast<std::int64_t>(std::clamp(memory->bytes / largest, 1.0, static_cast<double>(most)));
+    }
     const std::int64_t processes = std::clamp<std::int64_t>(static_cast<std::int64_t>(points), 1, most);
     return {static_cast<std::size_t>(processes), sweep.threads.value_or(std::max<std::int64_t>(1, cores / processes))};
   }

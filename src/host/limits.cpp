@@ -1,6 +1,7 @@
 // Facts about the machine: thread limits and the treatment of subnormal numbers.
 #include "normlab/host/limits.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -115,6 +116,11 @@ std::optional<MemoryLimit> memory_limit(const std::string& root) {
   if (pages > 0 && page > 0) limit = {pages * page, "the machine's memory"};
   const auto group = least_of_groups(root, "memory", group_memory);
   if (group && (!limit || *group < limit->bytes)) limit = {*group, "the control group's limit"};
+  rlimit space{};
+  if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+    const double bytes = static_cast<double>(space.rlim_cur);
+    if (!limit || bytes < limit->bytes) limit = {bytes, "the process's limit, ulimit -v"};
+  }
   return limit;
 }
 

@@ -180,7 +180,7 @@ RunConfig config_of_run(const std::string& directory) {
   check<DataError>(
       !origins.empty(), path,
       ": holds no key, and that of a run has every one: it is damaged. Remove it, and normlab train --resume "
-      "writes it anew from the run's checkpoint");
+      "writes it again from the run's checkpoint");
   try {
     config.resolve();
   } catch (const ConfigError& error) {
@@ -242,7 +242,7 @@ void refuse_other_settings(const Checkpoint& checkpoint, const RunConfig& config
   }
 }
 
-// run.json; empty where it is lost or damaged, as it is written anew.
+// run.json; empty where it is lost or damaged, as it is written again.
 Json record_of(const std::string& directory) {
   try {
     return read_run_record(directory);
@@ -316,7 +316,7 @@ RunConfig restored_config(const Checkpoint& checkpoint, const std::string& direc
   const Json* threads = record.find("threads_asked");
   const bool has_threads = text_of(record, "threads_source") == "train.threads" && threads && threads->is_number();
   if (has_threads) config.train.threads = threads->integer();
-  terminal.line(text(directory, "/config.yaml was lost, and is written anew from ", checkpoint.path(),
+  terminal.line(text(directory, "/config.yaml was lost, and is written again from ", checkpoint.path(),
                      has_threads ? ", train.threads from run.json; log.*, checkpoint.* and train.time_limit"
                                  : "; log.*, checkpoint.*, train.threads and train.time_limit",
                      " have their defaults where they are not given again"));
@@ -347,7 +347,7 @@ std::int64_t cut_log(const std::string& path, const TrainingState& state) {
 void refuse_without_checkpoint(const std::string& directory) {
   const std::string folder = text(directory, "/checkpoints"), best = text(folder, "/best.safetensors");
   if (!checkpoint_steps(folder).empty()) return;
-  std::string advice = text("the run ended before its first, or it was deleted. Start it anew: normlab train ",
+  std::string advice = text("the run ended before its first, or it was deleted. Start it again: normlab train ",
                             shell_quoted(directory + "/config.yaml"), ' ',
                             shell_word("run.dir=" + config::yaml_text(directory)), " --force");
   if (std::filesystem::exists(best)) {
@@ -378,7 +378,7 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
   check<UserError>(!is_lost || !checkpoint_steps(text(directory, "/checkpoints")).empty(), directory,
                    ": --resume takes the directory of a run, and this one holds no config.yaml",
                    std::filesystem::exists(text(directory, "/run.json"))
-                       ? ": the run ended as it began. Start it anew, with --force"
+                       ? ": the run ended as it began. Start it again, with --force"
                        : "; name one that normlab train wrote");
   for (const char* name : {"config.yaml", "run.json", "metrics.jsonl", "timing.jsonl"}) {
     const std::string path = text(directory, '/', name);
@@ -408,11 +408,12 @@ RunResult resume_run(const std::string& directory, const std::vector<std::string
                    path, " is at step ", state.step, " already; give a later step");
   config.run.dir = directory;  // it may have been moved since
   const Team team = assemble_team(config.train, terminal);
+  const double checkpoint_bytes = static_cast<double>(std::filesystem::file_size(path));
+  require_memory(config, {}, 1, checkpoint_bytes);
   DataConfig found = config.data;
   const bool is_given =
       config.data.source != as_written.data.source || config.data.validation != as_written.data.validation;
   const Dataset data = text_of_run(*checkpoint, config, is_given, found);
-  const double checkpoint_bytes = static_cast<double>(std::filesystem::file_size(path));
   require_memory(config, data.facts(), data.tokenizer().vocab_size(), checkpoint_bytes);
   warn_of_other_schedule(*checkpoint, config, terminal);
   const Gpt model = checkpoint->model();

@@ -13,6 +13,7 @@
 #include "normlab/base/check.h"
 #include "normlab/base/rng.h"
 #include "normlab/host/files.h"
+#include "normlab/host/limits.h"
 #include "normlab/nn/gpt.h"
 #include "normlab/optim/optimizer.h"
 #include "normlab/run/checkpoint.h"
@@ -225,6 +226,36 @@ TEST_CASE("an estimate above the limit is refused, unless train.memory_check is 
   CHECK_THROWS_AS(require(0.99 * needed), ConfigError);
   config.train.memory_check = false;
   CHECK_NOTHROW(require(0.99 * needed));
+}
+
+TEST_CASE("a run whose estimate is above the limit of its address space is refused, and a sweep has fewer at a time",
+          "[run]") {
+  if (kChecked) return;  // the sanitizer reserves more than any limit
+  const TemporaryDirectory directory;
+  Surroundings around{.environment = {{"OMP_NUM_THREADS", "2"}}};
+  const Finished free = run_program(training(directory, {"model.d_model=64", "model.n_layers=1"}), around);
+  CHECK(free.code == 0);
+  write_file(directory.path("two.yaml"), "base: empty.yaml\nseeds: [1, 2]\n");
+  const auto at_a_time = [&] {
+    const Finished done =
+        run_program({"sweep", directory.path("two.yaml"), "run.dir=" + directory.path("two"), "--force",
+                     "model.d_model=512", "model.n_layers=2", "train.steps=1", "train.batch_size=1", "data.size=5000"},
+                    around);
+    const std::size_t end = done.err.find(" at a time");
+    INFO(done.err);
+    REQUIRE(end != std::string::npos);
+    return done.err[end - 1];
+  };
+  // 20 bytes for each of 12 * 512^2 * 2 parameters are 126 MB.
+  around.memory_limit = rlim_t{240} << 20;
+  CHECK(at_a_time() == '1');
+  around.memory_limit.reset();
+  if (allowed_threads().count > 1) CHECK(at_a_time() == '2');
+  around.memory_limit = rlim_t{300} << 20;
+  const Finished done = run_program(training(directory, {"model.d_model=768", "model.n_layers=4"}), around);
+  INFO(done.err);
+  CHECK(done.code == 2);
+  CHECK_THAT(done.err, ContainsSubstring("there are 300 MB (the process's limit, ulimit -v"));
 }
 
 TEST_CASE("a model of 122 TB is refused with both figures before anything is written", "[run]") {

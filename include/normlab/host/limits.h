@@ -30,7 +30,8 @@ ThreadLimit thread_limit(const ThreadSources& sources);
 std::optional<double> cgroup_cores(const std::string& root = "");
 
 // The most memory that this process may come to have, and what says so: the least of the machine's total (not what is
-// free) and the limits of its control group and of those above it (memory.max, memory.limit_in_bytes).
+// free), the limits of its control group and of those above it (memory.max, memory.limit_in_bytes), and that of its
+// address space.
 struct MemoryLimit {
   double bytes;
   std::string source;
