@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 120
 
 sources = $(shell find include src tests -name '*.h' -o -name '*.cpp')
 compiler = $(if $(filter default,$(origin CXX)),,$(CXX))
-# CMake keeps the compiler that a build directory began with; another one begins anew.
+# CMake keeps the compiler that a build directory began with; another one starts afresh.
 configure = if [ "$$(cat $(BUILD)/compiler 2>/dev/null)" != "$(compiler)" ]; then \
               rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles; \
             fi; \
@@ -54,7 +54,7 @@ torture: tests  ## the long tests, about a minute: kills, full disks, damage, 20
 bench: program  ## kernels and training steps, with their share of the machine's peak
 	@$(BUILD)/normlab bench
 
-bench-torch: program  ## training steps beside PyTorch's; PYTHON=... names a Python that has it, else Debian's is installed
+bench-torch: program  ## training steps compared with PyTorch's; PYTHON=... names a Python that has it, else Debian's is installed
 	@PYTHON="$(PYTHON)" tests/peer/compare.py --program $(BUILD)/normlab
 
 interop: program  ## what is exported, read by transformers, PyTorch, TensorBoard, ...; installs them (PYTHON=... has them)
@@ -162,7 +162,7 @@ suites:  ## the readers over yaml-test-suite (branch data) and JSONTestSuite, wh
 	@$(compile) --target normlab_suites
 	@$(BUILD)/normlab_suites "$(DIR)"
 
-readme: program  ## the table of settings in README.md, made anew
+readme: program  ## makes the table of settings in README.md again
 	@$(BUILD)/normlab train --help-table > $(BUILD)/settings.md
 	@awk -v table=$(BUILD)/settings.md '/settings: end/ { while ((getline line < table) > 0) print line; keep = 0 } \
 	  !/settings: (begin|end)/ && keep { next } { print } /settings: begin/ { keep = 1 }' README.md > $(BUILD)/README.md

@@ -5,7 +5,7 @@ tree=$(mktemp -d) || exit 4
 trap 'rm -rf "$tree"' EXIT
 failed=0
 
-# place FILE LINE...: a tree with one more file, of these lines, beside two that are right.
+# place FILE LINE...: a tree with one more file, of these lines, next to two that are right.
 place() {
   rm -rf "$tree/src" "$tree/include"
   mkdir -p "$tree/include/normlab/base" "$tree/src/ops" "$tree/$(dirname "$1")"

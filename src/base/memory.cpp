@@ -40,7 +40,7 @@ std::size_t rounded(std::size_t bytes) {
 }
 
 [[noreturn]] void refuse(std::size_t size, std::size_t in_use) {
-  throw SystemError(text("out of memory: ", size, " bytes were wanted beside ", in_use,
+  throw SystemError(text("out of memory: ", size, " bytes were wanted besides ", in_use,
                          " in use; lower train.batch_size, model.context_length or the model's size"));
 }
 

@@ -1,4 +1,4 @@
-// A bench document as text, and beside an earlier one.
+// A bench document as text, and compared with an earlier one.
 #include <algorithm>
 
 #include "normlab/bench/bench.h"

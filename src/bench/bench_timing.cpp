@@ -9,7 +9,7 @@
 namespace normlab {
 namespace {
 
-// Values so small that the search for the median costs nothing beside them.
+// Values so small that the search for the median costs nothing next to them.
 constexpr std::size_t kMostRuns = 10000;
 
 // f(begin, end) over equal parts of [0, n), one a thread, in multiples of a cache line.

@@ -11,7 +11,7 @@ inline constexpr double kWidth = 460;             // of every picture
 inline constexpr double kLetter = 7.3;            // mean width of a letter
 inline constexpr double kTitleLetter = 8.4;       // of a title
 inline constexpr double kLine = 17;               // height of a line of text
-inline constexpr double kLeft = 58, kRight = 14;  // beside the plot
+inline constexpr double kLeft = 58, kRight = 14;  // next to the plot
 
 // Values from `low` to `high` at the places from `from` to `to`.
 class Scale {

@@ -24,7 +24,7 @@ struct Group {
 // What a group says: by how much each seed holds, and the numbers behind it.
 struct Findings {
   std::vector<double> slack, values;
-  std::string unit;  // behind the values
+  std::string unit;  // after the values
 };
 
 std::optional<double> value_at(const Measured& point, const std::string& field) {
@@ -165,7 +165,7 @@ Findings findings_of_pairs(const Claim& claim, const Group& group, std::span<con
   return findings;
 }
 
-// The difference of two means beside its standard error.
+// The difference of two means and its standard error.
 ClaimResult judge_means(const Claim& claim, const Group& group, std::span<const Measured> points) {
   std::vector<double> here, there;
   for (const Measured* point : group.points) {

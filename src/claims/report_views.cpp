@@ -40,7 +40,7 @@ Settings usual_values(const Sweep& sweep, const std::vector<std::string>& keys) 
   return out;
 }
 
-// "post, warmup_steps 0": a value that is a word needs no key beside it.
+// "post, warmup_steps 0": a value that is a word needs no key next to it.
 std::string name_by(const Settings& settings, const std::vector<std::string>& keys, const Settings& usual = {}) {
   std::string out;
   for (const std::string& key : keys) {

@@ -39,7 +39,7 @@ void check_bound(const std::string& path, const Yaml& at, const std::string& bou
   if (number && !std::isfinite(*number)) fail_at(path, at, text("`bound` is ", bound, ", no finite number"));
 }
 
-// The keys that a form reads, beside those of all.
+// The keys that a form reads, besides those of all.
 Strings keys_of(ClaimForm form) {
   switch (form) {
     case ClaimForm::below:
@@ -75,7 +75,7 @@ void check_pair(const std::string& path, const Yaml& item, std::string_view one,
     fail_at(path, *item.find(other), text("`", one, "` and `", other, "` do not go together; give one of them"));
 }
 
-// A claim, map or curve beside its part of the file.
+// A claim, map or curve with its part of the file.
 struct Stated {
   const Sweep& sweep;
   const Yaml& item;

@@ -127,7 +127,7 @@ std::vector<Grid> read_grids(const std::string& path, const Yaml& tree) {
   return grids;
 }
 
-// A file is looked for from the current directory, then beside the sweep's file.
+// A file is looked for from the current directory, then from that of the sweep's file.
 RunConfig read_base(const std::string& path, const Yaml& tree) {
   const Yaml* base = tree.find(kBase);
   RunConfig config;

@@ -25,7 +25,7 @@ constexpr Option kOptions[] = {
     {"--json", "", "one JSON document"},
 };
 
-// The checkpoint's settings; only where the data lies may be told anew.
+// The checkpoint's settings; only the place of the data may change.
 RunConfig changed_config(const Checkpoint& checkpoint, const Words& words) {
   RunConfig config = checkpoint.config();
   config::apply_overrides(config, words.overrides());

@@ -19,8 +19,7 @@ namespace {
 constexpr Option kOptions[] = {
     {"--seeds", "N", "means over N initialisations, with seeds from the configuration's on (1)"},
     {"--depths", "L,L,...", "also gradients of fresh models of these depths, and the exponents of their growth"},
-    {"--shards", "K,K,...",
-     "also how the gradient changes when each of so many shards of the batch has its own statistics"},
+    {"--shards", "K,K,...", "also how the gradient changes when each of N shards of the batch has its own statistics"},
     {"--curvature", "", "also sharpness, and how loss and gradient change along a step (in double; takes longer)"},
     {"--svg", "FILE", "also draws it"},
     {"--json", "", "one JSON document"},
@@ -123,7 +122,7 @@ const Command inspect_command{
     "shows gradients, sizes and norm statistics layer by layer",
     "CONFIG|CHECKPOINT [key=value ...] [--seeds N] [--depths L,L,...] [--shards K,K,...] [--curvature] [--svg FILE] "
     "[--json]",
-    "Runs one training batch forward and backward, and sets what theory expects of the placement beside what is "
+    "Runs one training batch forward and backward, and compares what theory expects of the placement with what is "
     "measured.\n"
     "CHECKPOINT is a .safetensors file, or a run directory, which means its last checkpoint.",
     "  normlab inspect configs/postln-no-warmup.yaml --seeds 5\n"

@@ -19,7 +19,7 @@ constexpr Option kOptions[] = {
     {"--text", "", "in characters, on the terminal"},
 };
 
-// Beside the one run or sweep that it is of, a report is written anew; any other file is kept.
+// In the directory of its one run or sweep a report is replaced; any other file is kept.
 void write_page(const Words& words, std::string path, bool beside_its_run, std::string_view page) {
   const auto out = words.value("--out");
   if (out) path = *out;
@@ -67,7 +67,7 @@ const Command report_command{
     "draws runs and sweeps: one HTML file that needs no network",
     "RUN...",
     "RUN is the directory of a run or of a sweep; several runs are drawn over one another. A run's report.html is\n"
-    "written anew at each of its evaluations, so this is for those that have none, and for several.",
+    "rewritten at each of its evaluations, so this is for those that have none, and for several.",
     "  normlab report runs/postln-warmup runs/preln-no-warmup\n  normlab report runs/tiny --text",
     kOptions,
     run};

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Option kOptions[] = {
-    {"--seeds", "N", "so many seeds in place of the files'"},
-    {"--force", "", "measure anew what is done"},
+    {"--seeds", "N", "number of seeds, in place of the files'"},
+    {"--force", "", "measure again what is done"},
     {"--list", "", "the claims by name; measures nothing"},
     {"--json", "", "one JSON document"},
 };

@@ -14,8 +14,8 @@ namespace normlab::cli {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--seeds", "N", "so many seeds in place of the file's"},
-    {"--force", "", "measure anew what is done"},
+    {"--seeds", "N", "number of seeds, in place of the file's"},
+    {"--force", "", "measure again what is done"},
     {"--dry-run", "", "list the points and measure nothing"},
     {"--json", "", "one JSON document"},
 };

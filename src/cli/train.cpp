@@ -83,7 +83,7 @@ const Command train_command{
     "trains a model from a configuration",
     "CONFIG [key=value ...]  |  --resume RUN [key=value ...]",
     "Writes a run directory (runs/NAME) with config.yaml, run.json, metrics.jsonl, timing.jsonl, checkpoints and\n"
-    "report.html, which is written anew at each evaluation.\n"
+    "report.html, which is rewritten at each evaluation.\n"
     "key=value changes a setting of the file: model.norm=rms optimizer.lr=3e-4\n"
     "Exit codes: 0 done, 1 diverged, 2 wrong input, 3 a value that is not finite, 4 the system refused,\n"
     "75 train.time_limit, 130 Ctrl-C, 143 SIGTERM, 128 + the number of SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU; after "

@@ -112,7 +112,8 @@ class Pairs {
   Tokens second_;
 };
 
-// Of so many tokens: pairs that are sorted at once, so that they take little beside them; a single token may have more.
+// Of this many tokens: pairs that are sorted at once, so that they take little memory besides; a single token may have
+// more.
 std::size_t pairs_at_once(std::size_t tokens) { return std::max(tokens / 8, std::size_t{1} << 21); }
 
 // f(b, p2 / p1) for each pair of neighbours a b in `tokens`, by the counts in `from`: p2(b | a) = n_ab / n_a, or p1(b)
@@ -211,7 +212,7 @@ double mean_over_targets(const std::vector<double>& nats, std::span<const Window
   return count > 0 ? sum / static_cast<double>(count) : 0.0;
 }
 
-// The tokens of a text and, with data.rot13, of its ROT13 behind them; for `lines`, each behind a newline, from which
+// The tokens of a text and, with data.rot13, of its ROT13 after them; for `lines`, each after a newline, from which
 // its first line is predicted as every other is.
 std::vector<Domain> append_domains(const NamedText& text, const DataConfig& config, const Tokenizer& tokenizer,
                                    Tokens& tokens) {
@@ -283,7 +284,7 @@ Dataset Dataset::evaluation_of(const std::string& path, const Tokenizer& tokeniz
 // The texts, and either what training a tokenizer holds, or the tokens with what entropies and floor are computed from.
 double Dataset::peak_bytes(const Texts& texts) const {
   const double text_bytes = static_cast<double>(texts.first.text.size() + texts.second.text.size()) *
-                            (config_.rot13 == Rot13::none ? 1 : 2);  // the turned one beside it
+                            (config_.rot13 == Rot13::none ? 1 : 2);  // the turned one, too
   const std::size_t count = train_.size() + validation_.size();
   const double tokens = sizeof(std::int32_t) * static_cast<double>(count);
   const double pairs = sizeof(std::int32_t) * static_cast<double>(std::min(count, pairs_at_once(count))) +

@@ -77,7 +77,7 @@ std::string events_before(std::string_view file, std::int64_t step, double& late
       break;
     const std::string_view data = file.substr(12, length);
     double wall_time = 0;
-    std::int64_t at = 0;  // events as above begin with their wall time and, behind it, their step
+    std::int64_t at = 0;  // events as above begin with their wall time and, after it, their step
     if (length > 9) std::memcpy(&wall_time, data.data() + 1, 8);
     if (length > 9 && data.substr(9, 1) == key(2, varint_wire))
       for (std::size_t i = 10, shift = 0; i < length && shift < 63; ++i, shift += 7) {

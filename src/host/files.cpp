@@ -186,7 +186,7 @@ void write_into(const std::string& directory, const std::function<void()>& act) 
   } catch (const MissingDirectory& error) {
     throw SystemError(text(directory,
                            ": this directory, or a part of it, was removed or moved while the program wrote "
-                           "to it; move it back and go on from it, or begin anew with another run.dir (",
+                           "to it; move it back and go on from it, or start again with another run.dir (",
                            error.what(), ")"));
   }
 }

@@ -38,7 +38,7 @@ bool take_over(const std::string& path, const std::string& second) {
   const std::string content = read_file(path);
   if (!is_left_over(content)) return false;
   check<UserError>(make_lock_file(second), second,
-                   ": a process takes over the lock beside this file; if none does, delete both");
+                   ": a process takes over the lock next to this file; if none does, delete both");
   if (read_file(path) == content) ::unlink(path.c_str());  // if it stays, it is refused now
   const bool made = make_lock_file(path);
   ::unlink(second.c_str());

@@ -186,7 +186,7 @@ std::string_view short_name(std::string_view name) {
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
 }
 
-// What files may hold beside the weights: masks, frequencies, and the head that is the embedding.
+// What files may hold besides the weights: masks, frequencies, and the head that is the embedding.
 bool is_known_extra(std::string_view name, const ModelConfig& config) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name.ends_with(".inv_freq") ||
          (config.tie_embeddings && name == "lm_head.weight");

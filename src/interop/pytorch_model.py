@@ -91,7 +91,7 @@ class Norm(nn.Module):
             return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
         if kind == "scale":
             return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(self.eps)
-        if kind == "group":  # each of so many groups of the channels of one token
+        if kind == "group":  # each of `groups` groups of the channels of one token
             return F.group_norm(x.reshape(-1, x.shape[-1]), self.groups, eps=self.eps).view_as(x)
         if kind == "fixed":  # what a norm divided by on average, before it was taken out
             return x / self.deviation
@@ -192,7 +192,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Two sublayers f with their norms n (in a sandwich, n before and m behind f), where the placement has them."""
+    """Two sublayers f with their norms n (in a sandwich, n before and m after f), where the placement has them."""
 
     def __init__(self, c):
         super().__init__()
@@ -261,7 +261,7 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def generate(self, ids, count, temperature=0.0):
-        """`count` tokens behind the list `ids`, the likeliest ones at temperature 0."""
+        """`count` tokens that continue the list `ids`, the likeliest ones at temperature 0."""
         ids = list(ids)
         for _ in range(count):
             window = torch.tensor([ids[-self.c["context_length"]:]], device=self.tok_embed.weight.device)

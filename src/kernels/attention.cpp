@@ -139,7 +139,7 @@ void attention_forward(AttentionShape s, Dropout drop, In qkv, Out y, Out log_su
     parallel_ranges(s.batch * s.heads * blocks, cost, [&](Index begin, Index end) {
       ForwardScratch scratch(head_dim);
       for (Index item = begin; item < end; ++item) {
-        // The last block sees the most keys, and comes beside the first: parts are alike.
+        // The last block sees the most keys, and is paired with the first, so that parts are alike.
         const Index place = item % blocks, block = place % 2 == 0 ? place / 2 : blocks - 1 - place / 2;
         const Index first = s.first + block * kWidth;
         forward_block(head_dim, qkv, Head(s, qkv, item / blocks), {first, std::min(kWidth, s.time - first)}, drop,

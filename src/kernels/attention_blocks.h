@@ -159,7 +159,7 @@ void to_lanes(Size head_dim, Rows rows, Index count, Real scale, Real* out, Inde
     });
 }
 
-// Rows of D numbers as whole vectors: where they are, or else copied to `padded`, with anything behind them.
+// Rows of D numbers as whole vectors: where they are, or else copied to `padded`, with anything after them.
 template <class Size>
 Rows in_vectors(Size head_dim, Rows rows, Index count, Real* padded) {
   if (head_dim % kLanes == 0) return rows;

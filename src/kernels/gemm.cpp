@@ -60,7 +60,8 @@ struct TileOperands {
   Index base_row;    // from one row to the next
   Real* c;
   Index c_row;
-  // What is packed beside (below): its first element, the step from line to line or from depth to depth, its place.
+  // What is packed along the way (below): its first element, the step from line to line or from depth to depth, its
+  // place.
   const Real* next = nullptr;
   Index next_step = 0;
   Real* next_packed = nullptr;

@@ -179,7 +179,7 @@ void write_padded_dx(const Rows& rows, Index at, const Backward& b, Real rstd, c
             [&](Index i, auto n) { put(b.dx, at + i, load(b.dy + at + i, n) * (load(gain + i, n) * rstd), n); });
 }
 
-// dx = rstd g - rstd mean(g) - (x - mean) rstd^2 mean(g x_hat), the means from sums over so many real elements; the
+// dx = rstd g - rstd mean(g) - (x - mean) rstd^2 mean(g x_hat), the means from sums over that many real elements; the
 // sums themselves where the divisor is the length.
 template <int kRows>
 [[gnu::always_inline]] inline void write_dx(const Rows& rows, Index row, Index channel, const Backward& b,
@@ -239,7 +239,7 @@ void backward_item(const Rows& rows, Index item, const Backward& b, const Real* 
       else if (b.dx)
         write_dx<kRows>(rows, row, channel, b, s, sums, length, gain + channel);
     };
-    // Long rows one by one: so many streams at once would drive one another out of the caches.
+    // Long rows one by one: this many streams at once would drive one another out of the caches.
     if (length > kShortRow)
       rows.rows_of<1>(item, b.mask, pass);
     else

@@ -19,7 +19,7 @@ constexpr std::string_view kStyle =
     "th,td{text-align:left;vertical-align:top;padding:4px 12px 4px 0;border-bottom:1px solid var(--grid)}"
     "th{font-weight:600}td.holds,td.fails,td.undecided{font-weight:600;white-space:nowrap}"
     "td.holds{color:var(--c2)}td.fails{color:var(--c6)}td.undecided{color:var(--c4)}"
-    // On a phone each row is a block of its own, each cell behind the name of its column.
+    // On a phone each row is a block of its own, each cell after the name of its column.
     "@media(max-width:700px){tr{display:block;border-bottom:1px solid var(--grid);padding:6px 0}tr.head{display:none}"
     "td{display:inline-block;max-width:100%;overflow-wrap:anywhere;border:0;padding:1px 14px 1px 0}"
     "td[data-name]::before{content:attr(data-name) ': "

@@ -1,4 +1,4 @@
-// The page of one run, or of several beside one another.
+// The page of one run, or of several side by side.
 #include <signal.h>
 #include <sys/wait.h>
 

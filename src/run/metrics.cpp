@@ -148,7 +148,7 @@ KeptLines kept_lines(std::string_view jsonl, std::int64_t step, const std::strin
     const std::int64_t line_step = line.at("step").integer();
     const std::string kind_name = kind ? kind->string() : "";
     const auto [last, is_new] = last_steps.try_emplace(kind_name, line_step);
-    check<DataError>(is_new || last->second < line_step, place, ": step ", line_step, " stands behind step ",
+    check<DataError>(is_new || last->second < line_step, place, ": step ", line_step, " comes after step ",
                      last->second, ", and a log has each step once");
     last->second = line_step;
     const bool by_next_update = kind_name == "layers" || kind_name == "curvature";

@@ -88,7 +88,7 @@ std::optional<double> mean_from(const std::vector<Json>& lines, std::int64_t ste
 constexpr std::string_view kStepsTo = "steps_to ";
 constexpr std::string_view kKinds[] = {"train", "eval", "layers", "curvature"};
 
-// A field of a run, without quotients and steps_to: KIND.PATH, with the step behind @.
+// A field of a run, without quotients and steps_to: KIND.PATH, with the step after @.
 struct RunField {
   std::string_view kind, path;
   std::optional<std::int64_t> step;
@@ -106,7 +106,7 @@ RunField parsed(std::string_view field) {
   out.and_later = digits.ends_with("..");
   if (out.and_later) digits.remove_suffix(2);
   out.step = parse_int(digits);
-  check<DataError>(out.step.has_value(), "'", field, "': behind @ stands a step, or a step and ..");
+  check<DataError>(out.step.has_value(), "'", field, "': after @ comes a step, or a step and ..");
   return out;
 }
 
@@ -312,12 +312,12 @@ std::optional<double> bound_of(std::string_view bound, const std::map<std::strin
   const std::string_view name = bound.substr(0, end);
   check<DataError>(
       std::ranges::find(kEntropies, name) != std::end(kEntropies), "'", bound,
-      "' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with '+ 0.1' or '- 0.1' behind");
+      "' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, followed by '+ 0.1' or '- 0.1'");
   double margin = 0;
   if (end != std::string_view::npos) {
     std::string_view rest = trimmed(bound.substr(end));
     const bool minus = rest.starts_with('-');
-    check<DataError>(minus || rest.starts_with('+'), "'", bound, "': behind ", name, " stands '+ 0.1' or '- 0.1'");
+    check<DataError>(minus || rest.starts_with('+'), "'", bound, "': after ", name, " comes '+ 0.1' or '- 0.1'");
     const auto amount = parse_double(trimmed(rest.substr(1)));
     check<DataError>(amount.has_value(), "'", bound, "': '", rest.substr(1), "' is no number");
     margin = minus ? -*amount : *amount;

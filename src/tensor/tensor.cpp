@@ -35,7 +35,7 @@ class Buffer {
 
 namespace {
 
-// What recording needs to know beside its arguments. One graph is built at a time, by one thread.
+// What recording needs to know besides its arguments. One graph is built at a time, by one thread.
 struct Recorder {
   std::uint64_t created = 0;
   bool keeps_graph = true;

@@ -18,7 +18,7 @@ std::size_t count(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("a line begins anew behind a gap, and its values are told", "[chart]") {
+TEST_CASE("a line starts again after a gap, and its values are told", "[chart]") {
   const double nan = std::nan("");
   const svg::Chart chart{"loss & more", {"step"}, {"nats"}, {{"pre", {0, 1, 2, 3}, {3, 2, nan, 1}}}, {{"floor", 0.5}}};
   const svg::Picture picture = svg::chart(chart);

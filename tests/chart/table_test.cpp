@@ -5,7 +5,7 @@
 
 using namespace normlab;
 
-TEST_CASE("a table's first column stands to the left, and what is too wide goes on below, beside it", "[chart]") {
+TEST_CASE("a table's first column stands to the left, and what is too wide goes on below, next to it", "[chart]") {
   const std::vector<Row> rows{{"block", "a", "bcd", "e"}, {"0", "10", "2", "3"}};
   CHECK(aligned(rows) == "block   a  bcd  e\n0      10    2  3\n");
   CHECK(aligned(rows, 17) == aligned(rows));

@@ -129,7 +129,7 @@ TEST_CASE("claims: what cannot be judged is said", "[claims]") {
   lonely.than = kPost;
   CHECK_THROWS_WITH(judge(lonely, points), ContainsSubstring("the same seed"));
   CHECK_THROWS_WITH(bound_of("unigrams", {}), ContainsSubstring("no bound"));
-  CHECK_THROWS_WITH(bound_of("unigram * 2", {}), ContainsSubstring("behind unigram"));
+  CHECK_THROWS_WITH(bound_of("unigram * 2", {}), ContainsSubstring("after unigram"));
   CHECK(bound_of("floor + 0.5", {{"floor", 0.2}}) == 0.7);
   CHECK_FALSE(bound_of("floor", {}).has_value());
 }

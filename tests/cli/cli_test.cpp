@@ -121,7 +121,7 @@ TEST_CASE("cli: --print-config tells each value's origin and is a configuration 
   CHECK(values(again.out) == values(printed.out));
 }
 
-TEST_CASE("cli: --section.key=value is a setting, and behind -- no word is an option", "[cli]") {
+TEST_CASE("cli: --section.key=value is a setting, and after -- no word is an option", "[cli]") {
   const Workshop shop;
   shop.write("--odd.yaml", kTinyConfig);
   const Surroundings there{.directory = shop.path("")};

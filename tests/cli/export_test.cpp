@@ -267,7 +267,7 @@ TEST_CASE(
   const Strings settings{"train.steps=6", "checkpoint.every=2", "checkpoint.keep=9", "log.layers_every=2",
                          "log.every=1",   "eval.every=2",       "log.report=false"};
   REQUIRE(shop.train("run", joined(settings, {"--stop-at=5"})).code == 0);
-  // As if it had been killed behind step 5, with step 4 the last one saved, by a clock that was years ahead.
+  // As if it had been killed after step 5, with step 4 the last one saved, by a clock that was years ahead.
   std::filesystem::remove(shop.checkpoint("run", "step-000005"));
   constexpr double kAhead = 4e9;
   const EventScalar later[] = {{"mine/x", 1}};

@@ -31,7 +31,7 @@ TEST_CASE("messages: a damaged run.json or config.yaml is named, with what to do
 
   const std::string empty =
       "@/run/config.yaml: holds no key, and that of a run has every one: it is damaged. Remove it, and "
-      "normlab train --resume writes it anew from the run's checkpoint";
+      "normlab train --resume writes it again from the run's checkpoint";
   const std::string misfit =
       "@/run/config.yaml: model.n_heads: 3 does not divide model.d_model, 128; each head has d_model / n_heads "
       "channels";

@@ -145,7 +145,7 @@ TEST_CASE("messages: runs and checkpoints", "[cli]") {
           {{"train", "--resume", "@/begun"},
            "@/begun: there is no checkpoint of the last steps in @/begun/checkpoints: the run ended before its first, "
            "or "
-           "it was deleted. Start it anew: normlab train @/begun/config.yaml run.dir=@/begun --force"},
+           "it was deleted. Start it again: normlab train @/begun/config.yaml run.dir=@/begun --force"},
           {{"train", "--resume", "@/cut"},
            "@/cut/checkpoints/step-000005.safetensors: <> ends at byte <> of the data, which has <>; the file is "
            "damaged or was cut short: take it from its source again"},
@@ -216,8 +216,8 @@ TEST_CASE("messages: sweeps", "[cli]") {
       {"base: tiny.yaml\nclaims: [{claim: x, form: below, bound: 1, where: {model.norm: rms}}]\n",
        "@/s.yaml:2:44: claim 'x': no point of the sweep meets its `where`; its values are those of the grid"},
       {"base: tiny.yaml\nclaims: [{claim: x, form: below, bound: unigramm}]\n",
-       "@/s.yaml:2:34: 'unigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with '+ 0.1' "
-       "or '- 0.1' behind"},
+       "@/s.yaml:2:34: 'unigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, followed by "
+       "'+ 0.1' or '- 0.1'"},
       {"base: tiny.yaml\nclaims: [{claim: x, form: outcome, is: traind}]\n",
        "@/s.yaml:2:36: `is` is trained, stuck, diverged or nonfinite, not 'traind'"},
       {"base: tiny.yaml\nclaims: [{claim: x, form: exponent, within: [0, 1], of: optimizer.lrr}]\n",

@@ -269,7 +269,7 @@ TEST_CASE("messages: settings that do not go together, with each other or with t
           {{"data.tokenizer=bpe", "data.vocab_size=100000", "data.size=2000"},
            "data.vocab_size: 100000 tokens cannot be made: when there are 478, no two neighbours within a word, a "
            "number "
-           "or a run of other characters, which alone are joined, occur twice; give at most so many, or more text"},
+           "or a run of other characters, which alone are joined, occur twice; give at most that many, or more text"},
           {{"model.from=@/none"}, "cannot read @/none: there is no such file; check the path"},
           {{"model.from=@/tiny.yaml"},
            "@/tiny.yaml: the first 8 bytes say that the header has <> bytes, and at most 100000000 are allowed; is "

@@ -1,4 +1,4 @@
-// What is wrong with a sweep's claims and pictures, told before the first run or behind it.
+// What is wrong with a sweep's claims and pictures, told before the first run or after it.
 #include <filesystem>
 
 #include "catch.h"
@@ -9,7 +9,7 @@ using namespace normlab;
 namespace {
 
 struct Row {
-  std::string lines;  // of the file, behind `base: tiny.yaml`
+  std::string lines;  // of the file, after `base: tiny.yaml`
   std::string message;
 };
 
@@ -37,8 +37,8 @@ TEST_CASE("messages: claims, maps and curves that no measurement can answer", "[
       {"claims: [{claim: x, form: below, bound: 1, value: eval.loss@6}]\n",
        "@/s.yaml:2:44: claim 'x': 'eval.loss@6': the run has 5 steps"},
       {"claims: [{claim: x, form: below, bound: 1, value: steps_to bigramm}]\n",
-       "@/s.yaml:2:44: claim 'x': 'bigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, with "
-       "'+ 0.1' or '- 0.1' behind"},
+       "@/s.yaml:2:44: claim 'x': 'bigramm' is no bound; a number is, or one of unigram, bigram, floor, ln_vocab, "
+       "followed by '+ 0.1' or '- 0.1'"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, z: seed}]\n",
        "@/s.yaml:2:51: a map has no key 'z'; it has where, title, x, y, value, log"},
       {"maps: [{title: m, x: optimizer.lr, y: model.norm, value: vloss}]\n",

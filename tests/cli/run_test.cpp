@@ -528,7 +528,7 @@ TEST_CASE("cli: a config.yaml that was lost is written anew from the checkpoint"
   std::filesystem::remove(shop.path("run/config.yaml"));
   const Finished done = run_program({"train", "--resume", shop.path("run"), "log.sample_tokens=0"});
   CHECK(done.code == 0);
-  CHECK_THAT(done.err, ContainsSubstring(shop.path("run/config.yaml") + " was lost, and is written anew from " +
+  CHECK_THAT(done.err, ContainsSubstring(shop.path("run/config.yaml") + " was lost, and is written again from " +
                                          shop.checkpoint("run", "step-000002") +
                                          ", train.threads from run.json; log.*, checkpoint.* and train.time_limit have "
                                          "their defaults where they are not given again"));

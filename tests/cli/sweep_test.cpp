@@ -243,7 +243,7 @@ TEST_CASE("cli: a run has a report, and two runs a difference", "[cli]") {
   for (const char* part : {"What differs", "Validation loss", "Training loss"}) CHECK(holds(read_file(both), part));
 }
 
-TEST_CASE("cli: losses of different tokens are set beside one another in bits per byte", "[cli]") {
+TEST_CASE("cli: losses of different tokens are compared in bits per byte", "[cli]") {
   const Workshop shop;
   REQUIRE(shop.train("chars", {"train.steps=2"}).code == 0);
   REQUIRE(shop.train("bytes", {"data.tokenizer=byte", "train.steps=2"}).code == 0);

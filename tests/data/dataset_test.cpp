@@ -201,7 +201,7 @@ TEST_CASE("validation windows are spread evenly from the first token to the last
     CHECK(windows[i].targets == 9);
   }
   CHECK(data.spread_windows(1).size() == 1);
-  CHECK(data.spread_windows(240).size() == 11);  // so many do not overlap
+  CHECK(data.spread_windows(240).size() == 11);  // that many do not overlap
   const Batch all = data.validation_batch(windows), second = data.validation_batch(std::span(windows).subspan(1, 1));
   CHECK(row_of(all.tokens, all, 1) == second.tokens);
 }
@@ -412,7 +412,7 @@ TEST_CASE("a checkpoint evaluates with its own tokenizer", "[data]") {
   CHECK_THROWS_WITH(Dataset::evaluation_of(single.path, stored, 8, {}), ContainsSubstring("no target"));
 }
 
-TEST_CASE("what is wrong in a text is told by its place in the file, behind a byte order mark, CRLF and the border",
+TEST_CASE("what is wrong in a text is told by its place in the file, after a byte order mark, CRLF and the border",
           "[data]") {
   const std::string mark = "\xEF\xBB\xBF";
   std::string lines;  // 26 lines of 8 bytes, 2 characters and a line end each

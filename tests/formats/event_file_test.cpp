@@ -39,7 +39,7 @@ TEST_CASE("event file: several scalars share a record; large steps and texts hav
       version_event(1) + scalar_event(2, 300, two) + scalar_event(3, 301, two) + text_event(4, 5, "t", "x");
   CHECK(events_before(file, 301, latest) == version_event(1) + scalar_event(2, 300, two) + text_event(4, 5, "t", "x"));
   CHECK(latest == 4);
-  for (std::size_t cut = 0; cut < file.size(); ++cut) {  // what is damaged, and what lies behind it, stays
+  for (std::size_t cut = 0; cut < file.size(); ++cut) {  // what is damaged, and what lies after it, stays
     std::string bad = file;
     bad[cut] ^= 1;
     const std::string kept = events_before(bad, 1000, latest);

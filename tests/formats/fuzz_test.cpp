@@ -45,8 +45,8 @@ TEST_CASE("a log that is resumed has each step once, in order", "[formats]") {
   const auto kept = [](std::string_view lines) { return kept_lines(lines, 2, "m").bytes; };
   const std::string train = "{\"step\":1,\"kind\":\"train\"}\n", evaluation = "{\"step\":1,\"kind\":\"eval\"}\n";
   CHECK(kept(train + evaluation) == static_cast<std::int64_t>(train.size() + evaluation.size()));
-  CHECK_THROWS_WITH(kept(train + evaluation + train), ContainsSubstring("m:3: step 1 stands behind step 1"));
-  CHECK_THROWS_WITH(kept("{\"step\":2}\n{\"step\":1}\n"), ContainsSubstring("m:2: step 1 stands behind step 2"));
+  CHECK_THROWS_WITH(kept(train + evaluation + train), ContainsSubstring("m:3: step 1 comes after step 1"));
+  CHECK_THROWS_WITH(kept("{\"step\":2}\n{\"step\":1}\n"), ContainsSubstring("m:2: step 1 comes after step 2"));
   for (const std::string line : {"{\"step\":-1}", "{\"step\":1.5}", "{\"step\":99999999999999999999}", "[1]", "{}"})
     CHECK_THROWS_WITH(kept(line + "\n"), ContainsSubstring("m:1: a line of a log is an object with a step"));
 }

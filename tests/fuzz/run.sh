@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the fuzz targets of a build directory for so many seconds each, and sums up: a line of counts a target, exit code 1
+# Runs the fuzz targets of a build directory for that many seconds each, and sums up: a line of counts a target, exit code 1
 # when one of them found a crash. Inputs that reach new code are kept in BUILD/corpus, those that crash in BUILD/crashes.
 # usage: run.sh BUILD SECONDS [NAME...]
 build=$1 seconds=$2

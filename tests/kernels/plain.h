@@ -1,5 +1,5 @@
 // What the main kernels compute, in the plainest loops and in double: to be read, and to test the fast ones against.
-// Arrays are row-major, with their shapes beside the names; d means "gradient of the loss with respect to". A gradient
+// Arrays are row-major, with their shapes next to the names; d means "gradient of the loss with respect to". A gradient
 // is written over what is there.
 #pragma once
 

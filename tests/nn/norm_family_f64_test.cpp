@@ -184,7 +184,7 @@ ModelConfig small_model(NormPair pair, Index channels) {
 
 // The derivative of the loss along a random direction in each parameter tensor: every element has its part in it, and a
 // wrong one shows, but for chance. The difference over four points is off by h^4 times a fifth derivative, and by what
-// rounding does to a loss of 2 behind norms that divide by small deviations, 2e-13, over h = 1e-5.
+// rounding does to a loss of 2 after norms that divide by small deviations, 2e-13, over h = 1e-5.
 void check_model(const Gpt& model, bool training) {
   const Batch batch{kRows, kTime, {3, 0, 2, 2, 4, 1, 1, 3, 0}, {0, 2, 1, 4, 1, 3, 3, 0, 2}, {}, {}};
   const auto loss_of = [&] {

@@ -207,7 +207,7 @@ TEST_CASE("ScaleNorm begins as RMSNorm, and a vector below eps is divided by eps
   Pass pass;
   const Tensor a = scale.forward(x, pass), b = rms.forward(x, pass);
   for (std::size_t i = 0; i < a.values().size(); ++i)
-    CHECK(std::fabs(a.values()[i] - b.values()[i]) < 1e-4);  // eps 1e-5 beside a mean square of 0.3 or more
+    CHECK(std::fabs(a.values()[i] - b.values()[i]) < 1e-4);  // eps 1e-5 next to a mean square of 0.3 or more
   std::ranges::fill(x.values(), Real(0));
   x.values()[0] = Real(1e-6);
   CHECK(scale.forward(x, pass).values()[0] == Approx(0.1 * std::sqrt(12.0)).epsilon(1e-5));

@@ -109,7 +109,7 @@ TEST_CASE("schedules are continuous", "[optim]") {
   const std::int64_t warmup = GENERATE(1, 20, 100), steps = 100;
   const ScheduleConfig config = schedule(warmup, decay, 1e-4);
   // The steepest piece: warmup, 1e-3 / warmup; or the cosine, pi / 2 times the mean slope of the decay; the inverse
-  // root falls by half of its value in the first update behind warmup of 1.
+  // root falls by half of its value in the first update after warmup of 1.
   const double slope =
       std::max({1e-3 / static_cast<double>(warmup), 1.6 * 9e-4 / std::max(1.0, 100.0 - static_cast<double>(warmup))});
   for (std::int64_t t = 1; t < steps; ++t)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times normlab's training steps beside PyTorch's (torch_peer.py), in turn, on this machine.
+"""Times normlab's training steps compared with PyTorch's (torch_peer.py), in turn, on this machine.
 
     make bench-torch                           Debian's PyTorch, installed where it is missing
     make bench-torch PYTHON=venv/bin/python    the PyTorch of another Python

@@ -26,7 +26,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--steps", type=int, default=30, help="timed steps, behind five others")
+    parser.add_argument("--steps", type=int, default=30, help="timed steps, after five others")
     return parser.parse_args()
 
 

@@ -51,7 +51,7 @@ TEST_CASE("log: a line carries the CRC-32C of what stands before it", "[run]") {
   CHECK(log_line(Json::object({{"step", 1}})) == R"({"step":1,"crc":"a6d2b3fa"})");
 }
 
-TEST_CASE("log: every flipped bit is refused on resuming, or lies behind what is kept", "[run]") {
+TEST_CASE("log: every flipped bit is refused on resuming, or lies after what is kept", "[run]") {
   const std::string log = small_log();
   for (const std::size_t lines : {1, 4}) {  // of one line alone, too
     std::string part = log;

@@ -111,7 +111,7 @@ TEST_CASE("terminal: a sample in a pipe or a file is exact, byte for byte", "[ru
 namespace {
 
 // A terminal and what it shows: rows of characters, of which each write goes to where the cursor is. It wraps at its
-// last column, and where its width changes it breaks its lines anew or, as xterm does, cuts them.
+// last column, and where its width changes it breaks its lines again or, as xterm does, cuts them.
 class Screen {
  public:
   explicit Screen(unsigned short columns) {
@@ -356,7 +356,7 @@ TEST_CASE("commands: what a run suggests works as it stands, whatever its direct
     std::filesystem::remove_all(directory / "checkpoints");
     const Finished none = run_program({"train", "--resume", name}, there);
     CHECK(none.code == 2);
-    runs("normlab train" + behind(none.err, "Start it anew: normlab train"));
+    runs("normlab train" + behind(none.err, "Start it again: normlab train"));
     CHECK(std::filesystem::exists(directory / "checkpoints/best.safetensors"));
   }
 }

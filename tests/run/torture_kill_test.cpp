@@ -121,7 +121,7 @@ TEST_CASE("torture: SIGTERM and SIGINT at random times", "[run][.torture]") {
   check_ends(SIGINT, "SIGINT", 15);
 }
 
-TEST_CASE("a run that ended before its first checkpoint is begun anew, wherever it ended", "[run]") {
+TEST_CASE("a run that ended before its first checkpoint is begun again, wherever it ended", "[run]") {
   const Workshop shop;
   REQUIRE(shop.train("run").code == 0);
   const std::string run = shop.path("run");
@@ -137,7 +137,7 @@ TEST_CASE("a run that ended before its first checkpoint is begun anew, wherever 
              ContainsSubstring("ended before its first") && ContainsSubstring("run.dir=" + run + " --force"));
   CHECK(run_program({"train", run + "/config.yaml", "run.dir=" + run, "--force"}).code == 0);
   left({"run.json"});
-  CHECK_THAT(resumed().err, ContainsSubstring("the run ended as it began. Start it anew, with --force"));
+  CHECK_THAT(resumed().err, ContainsSubstring("the run ended as it began. Start it again, with --force"));
   CHECK(shop.train("run").code == 2);
   CHECK(shop.train("run", {"--force"}).code == 0);
   CHECK(half_written(run) == 0);

@@ -114,7 +114,7 @@ TEST_CASE("edges: the gradient of a parameter is named as the parameter's", "[tr
   }
 }
 
-TEST_CASE("edges: a parameter that is not finite is named, beside the op that meets it first", "[train]") {
+TEST_CASE("edges: a parameter that is not finite is named, with the op that meets it first", "[train]") {
   for (const NormPair pair : legal_pairs()) {
     INFO(config::to_string(pair.norm) << ' ' << config::to_string(pair.placement));
     Trial trial(config_with(pair.norm, pair.placement));
@@ -203,7 +203,7 @@ TEST_CASE("edges: a running average or an unused word that is not finite is name
   }
 }
 
-TEST_CASE("edges: a running average that a step uses is named beside the op that meets it", "[train]") {
+TEST_CASE("edges: a running average that a step uses is named with the op that meets it", "[train]") {
   RunConfig config = config_with(NormKind::power, Placement::pre);
   config.model.norm_warmup_steps = 0;
   Trial trial(config);

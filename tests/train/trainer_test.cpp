@@ -192,7 +192,7 @@ TEST_CASE("with batch statistics the layers lines tell their distance from the r
   CHECK(lines[0].at("loss_on_running_statistics").real() != own);
 }
 
-TEST_CASE("resuming goes back to the last checkpoint, whatever was logged behind it", "[train]") {
+TEST_CASE("resuming goes back to the last checkpoint, whatever was logged after it", "[train]") {
   const TemporaryDirectory directory;
   const std::string run = directory.path("run"), whole = directory.path("whole");
   train(small_config(), whole);
@@ -264,7 +264,7 @@ TEST_CASE("a loss that is not finite stops the run with the state before the ste
   const Dataset data = Dataset::load(config.data, config.model.context_length, 1337);
   const Gpt model(config.model, data.tokenizer().vocab_size(), 1337);
   Optimizer optimizer(config.optimizer, model.store());
-  // One weight overflows the first product behind it.
+  // One weight overflows the first product after it.
   for (const Named& parameter : model.store().parameters())
     if (parameter.name == "blocks.1.mlp.down.weight")
       parameter.tensor.values()[5] = std::numeric_limits<Real>::infinity();
@@ -387,7 +387,7 @@ TEST_CASE("a directory is replaced only by force and only if it holds a run", "[
   CHECK(read_file(directory.path("notes")) == "mine");
 }
 
-TEST_CASE("how a run ended is judged by its best validation loss, beside what the text can show", "[train]") {
+TEST_CASE("how a run ended is judged by its best validation loss and what the text can show", "[train]") {
   DataFacts data;
   data.unigram = 3;
   data.bigram = 2;

@@ -14,8 +14,8 @@ namespace normlab {
 std::string number(double value);  // shortest text that reads back as the same double; nan, inf, -inf
 std::string number(float value);   // likewise for float
 std::string number(std::int64_t value);
-std::string fixed(double value, int digits);        // always so many digits after the point
-std::string significant(double value, int digits);  // at most so many digits that count: 0.0123, 1.5e+06
+std::string fixed(double value, int digits);        // always this many digits after the point
+std::string significant(double value, int digits);  // at most this many digits that count: 0.0123, 1.5e+06
 
 // The whole of `s` as a number, the nearest there is; nothing where it is none, or out of range. Decimal point '.', no
 // leading '+', no white space; `inf` and `nan` are doubles.

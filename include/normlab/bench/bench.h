@@ -1,5 +1,5 @@
-// `normlab bench`: what the machine can do, how fast the kernels and whole training steps are beside it, and how that
-// compares with an earlier result. Everything is one JSON document; the table is drawn from it.
+// `normlab bench`: what the machine can do, how fast the kernels and whole training steps are compared with it, and how
+// that compares with an earlier result. Everything is one JSON document; the table is drawn from it.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,9 @@ struct BenchOptions {
 // peak gemm norm attention step-A step-B step-C step-D sample tokenizer start
 const std::vector<std::string>& bench_names();
 
-// Runs what is named, in that order, behind `peak`, which the others are measured against. Each name and number of
+// Runs what is named, in that order, after `peak`, which the others are measured against. Each name and number of
 // threads has a process of its own, so that its peak memory is its own. Not to be called after a parallel region of
-// several threads: they do not live on in a forked process. Before each name, `begin` is called with it; behind it,
+// several threads: they do not live on in a forked process. Before each name, `begin` is called with it; after it,
 // `done` with its part of the document. SystemError when a process cannot be started or fails.
 //   {"version", "commit", "processor", "peak_gflops" (at the most threads),
 //    "peak":    [{"threads", "gflops", "cache_copy_gb_per_s", "memory_copy_gb_per_s", "memory_read_gb_per_s"}],

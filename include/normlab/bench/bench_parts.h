@@ -24,7 +24,7 @@ struct TensorAlignment {
 };
 using Numbers = std::vector<Real, TensorAlignment<Real>>;
 
-// Runs until both are reached: so many seconds, and so many runs; `warmup` untimed ones first.
+// Runs until both are reached: this many seconds, and this many runs; `warmup` untimed ones first.
 struct Effort {
   double seconds;
   int least_runs;
@@ -52,7 +52,7 @@ Json measure_linear(Effort effort, const Json& peak, kernels::LinearShape shape)
 // Forward and backward of layer, rms and batch norm on [rows, channels]. GB/s count what must pass by: layer and rms
 // forward x and y, backward x, dy and dx; batch reads its inputs twice, since the statistics of a channel come first:
 // forward x, x and y, backward x, dy, x, dy and dx. share_of_copy: of the bandwidth of a copy of such a tensor,
-// measured beside it.
+// measured with it.
 Json measure_norms(Effort effort, const Json& peak, Index rows, Index channels);
 // Forward and backward; FLOPs of what the causal mask lets through, 2 products forward and 5 backward (the weights are
 // computed again).

@@ -62,7 +62,7 @@ Picture heat_map(const HeatMap& map);
 std::string style();
 // The <svg> element of a page that has style(); it fills the width of what holds it.
 std::string element(const Picture& picture);
-// A whole SVG file: the pictures row by row, so many in a row.
+// A whole SVG file: the pictures row by row, `columns` in a row.
 std::string file(std::span<const Picture> pictures, std::size_t columns);
 
 // The text with & < > " written as entities, for HTML and SVG; control characters are U+FFFD.

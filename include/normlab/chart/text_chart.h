@@ -9,7 +9,7 @@
 
 namespace normlab {
 
-inline constexpr std::size_t kTextMargin = 9;  // for the numbers beside a chart
+inline constexpr std::size_t kTextMargin = 9;  // for the numbers next to a chart
 inline constexpr char kBoth = '*';             // a place that marks of several kinds have
 
 struct TextLine {

@@ -37,7 +37,8 @@ Settings changed(Settings settings, const Conditions& than);  // each key of `th
 // margin    value(where) < value(than) - by;  with `times`: value(where) > times x value(than)
 // exponent  within[0] <= b <= within[1], value ~ of^b by least squares of the logarithms
 // outcome   the run ended as `is`
-// equal     |value(where) - value(than)| <= tolerance;  with `standard_errors`, of means: below so many standard errors
+// equal     |value(where) - value(than)| <= tolerance;  with `standard_errors`, of means: below that many standard
+// errors
 //           of the difference
 enum class ClaimForm { below, above, margin, range, exponent, outcome, equal };
 enum class Over { every_seed, mean };
@@ -51,7 +52,7 @@ struct Claim : config::Fields {
         "below, above: a number, or unigram, bigram, ln_vocab, floor with + or -")
   FIELD(std::optional<double>, by, std::nullopt, config::any_value, "margin: the value lies below the other by more")
   FIELD(std::optional<double>, times, std::nullopt, config::any_value,
-        "margin: the value is more than so many times the other")
+        "margin: the value is more than that many times the other")
   FIELD(std::vector<double>, within, {}, config::any_value, "range, exponent: [least, greatest]")
   FIELD(std::string, of, "", config::any_value, "exponent: the key whose power the value follows")
   FIELD(std::string, is, "trained", config::any_value, "outcome: trained, stuck, diverged or nonfinite")

@@ -19,7 +19,7 @@ struct Arms {
   bool have_curves() const;  // not all of them a single point
 };
 
-// The title of a view, and what it does not tell apart: the keys beside its own in which its points differ.
+// The title of a view, and what it does not tell apart: the keys besides its own in which its points differ.
 std::string title_of(const MapView& view, const SweepResult& result);
 std::string title_of(const CurveView& view, const SweepResult& result);
 

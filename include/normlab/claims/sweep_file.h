@@ -59,7 +59,7 @@ struct Point {
 struct Sweep {
   std::string path, name;  // the file, and its stem
   SweepHead head;
-  std::vector<Point> before;  // runs that come first, for `before`: a mapping of keys, each point's own beside it
+  std::vector<Point> before;  // runs that come first, for `before`: a mapping of keys, each point's own added to it
   std::vector<Point> points;  // in the order of the grids, no configuration twice
   std::vector<Claim> claims;
   std::vector<MapView> maps;

@@ -111,7 +111,7 @@ template <class C>
 std::string dump(C config) {
   return dump_keys(keys_of(config), nullptr);
 }
-// The same, with the origin of each value as a comment behind it.
+// The same, with the origin of each value as a comment after it.
 template <class C>
 std::string print_config(Resolved<C> resolved) {
   return dump_keys(keys_of(resolved.config), &resolved.origins);

@@ -38,7 +38,7 @@ struct DataFacts {
 // The floor takes each target given everything before it in its part (its line, for `lines`), so a window's first
 // tokens, which have no history, cannot reach it.
 //
-// With data.rot13, both parts hold the text and its ROT13, one behind the other, and all figures but the floor are of
+// With data.rot13, both parts hold the text and its ROT13, one after the other, and all figures but the floor are of
 // both: the floor is the text's own, which a model that must first tell the two apart cannot quite reach.
 //
 // The validation part is a file of its own or the last val_fraction of the bytes, from the next character on (from the
@@ -64,7 +64,8 @@ class Dataset {
   // step s is a function of (seed, s, m, r) alone, so resuming needs the step and nothing else. [rows, context_length]
   Batch train_batch(Index step, Index micro_batch, Index rows) const;
 
-  // Windows of the validation part, in order. At most `count` of them, spread evenly; fewer when so many would overlap.
+  // Windows of the validation part, in order. At most `count` of them, spread evenly; fewer when that many would
+  // overlap.
   std::vector<Window> spread_windows(Index count) const;
   // Windows side by side, the last one (for `lines`, of each document) shorter, so that every target counts once.
   std::vector<Window> all_windows() const;

@@ -15,7 +15,7 @@ struct Window {
   Index start, targets;
 };
 
-// Tokens begin .. end of a part: the text, or its ROT13, which lies behind it.
+// Tokens begin .. end of a part: the text, or its ROT13, which follows it.
 struct Domain {
   Index begin = 0, end = 0;
   std::vector<Window>

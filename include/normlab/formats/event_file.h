@@ -20,7 +20,7 @@ std::string version_event(double wall_time);
 // What the directory's other files say of `step` and later steps is void.
 std::string restart_event(double wall_time, std::int64_t step);
 std::string scalar_event(double wall_time, std::int64_t step, std::span<const EventScalar> scalars);
-// A file without its records of `step` and later ones; what lies behind a damaged one stays as it is. `latest` is
+// A file without its records of `step` and later ones; what lies after a damaged one stays as it is. `latest` is
 // raised to their wall times.
 std::string events_before(std::string_view file, std::int64_t step, double& latest);
 // Markdown for the text page.

@@ -44,7 +44,8 @@ void write_file(const std::string& path, std::string_view bytes);
 // `path` exists, its files are.
 void write_directory(const std::string& path, const std::function<void(const std::string& directory)>& fill);
 
-// Another at each call, beside `path`: `path`.PROCESS-N.normlab-tmp, with the process's name. A long name is cut.
+// Another at each call, in the directory of `path`: `path`.PROCESS-N.normlab-tmp, with the process's name. A long name
+// is cut.
 std::string temporary_name(const std::string& path);
 // The name, cut, of what a file or directory is the temporary one of; empty for any other.
 std::string target_of_temporary(std::string_view name);
@@ -80,7 +81,7 @@ class LineWriter {
 
   void line(std::string_view content);   // without its newline
   void bytes(std::string_view content);  // as they are, likewise whole or not at all
-  void flush();  // to the disk
+  void flush();                          // to the disk
 
  private:
   std::string path_;

@@ -31,7 +31,7 @@ extern const InstructionBits kBuiltFor;
 // What the processor and the system that runs on it have.
 InstructionBits supported_instructions();
 
-// The name of a bit (0, 1, ...), or a null pointer behind the last.
+// The name of a bit (0, 1, ...), or a null pointer after the last.
 const char* instruction_set_name(int bit);
 
 // Writes the message for a processor that lacks something, ended by '\0' and cut to `capacity`, and returns its length;

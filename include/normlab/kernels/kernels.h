@@ -1,5 +1,5 @@
 // The contents page of the kernels: pure loops over spans, no Tensor, no allocation that outlives a call.
-// Sizes come in a small struct; shapes stand beside the names; d means "gradient of the loss with respect to".
+// Sizes come in a small struct; shapes are given with the names; d means "gradient of the loss with respect to".
 // Every kernel gives the same bytes for any number of threads, and computes a row independently of how many
 // rows there are: a sample's result is the same alone and in company.
 #pragma once

@@ -1,5 +1,5 @@
 // Vectors in the compilers' own extension: one source for SSE, AVX2, AVX-512 and NEON. Only kernels include this.
-// The mathematics: in float, polynomials whose error bounds stand beside them (tests/simd_test.cpp walks their whole
+// The mathematics: in float, polynomials whose error bounds stand next to them (tests/simd_test.cpp walks their whole
 // range); in double, where speed matters less, the standard library lane by lane. NaN in gives NaN out.
 #pragma once
 

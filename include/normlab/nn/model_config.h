@@ -38,7 +38,7 @@ struct ModelConfig : config::Fields {
   FIELD(double, norm_momentum, 0.1, config::between(0, 1),
         "batch, batch_step, power: running <- (1 - momentum) running + momentum batch, as PyTorch")
   FIELD(std::int64_t, norm_groups, 4, config::between(1, 1000000),
-        "group: so many groups of channels of one token; divides d_model")
+        "group: number of groups of channels of one token; divides d_model")
   FIELD(std::int64_t, norm_warmup_steps, 100, config::between(0, 1000000000),
         "power: training passes that use the batch's own mean square, before the running one takes over")
   FIELD(NormPadding, norm_padding, NormPadding::ignore, config::any_value,

@@ -62,7 +62,7 @@ constexpr NormSpec spec_of(NormKind kind) {
   __builtin_unreachable();
 }
 
-// What a position's normalised value depends on beside the position itself.
+// What a position's normalised value depends on besides the position itself.
 struct Sight {
   bool later_positions = false, other_samples = false;
   explicit operator bool() const { return later_positions || other_samples; }

@@ -9,7 +9,7 @@
 
 namespace normlab {
 
-// The page of one run, or of several beside one another.
+// The page of one run, or of several side by side.
 std::string run_page(std::span<const RunFiles> runs);
 void write_run_report(const std::string& directory);  // DIRECTORY/report.html
 // The same by a process of `program`, whose memory goes with it: a long run's log is large when read at once.

@@ -18,7 +18,7 @@ namespace normlab {
 std::string html_page(std::string_view title, std::string_view body);
 std::string html_section(std::string_view title, std::string_view body);
 std::string html_figures(std::span<const svg::Picture> pictures);
-// The first row is the head. Cells are text, not HTML. On a phone a row has the names of its columns beside its cells;
+// The first row is the head. Cells are text, not HTML. On a phone a row has the names of its columns next to its cells;
 // the first cell has it where it is a value like the others, and no name of the row.
 enum class FirstCell { name, value };
 std::string html_table(const std::vector<Row>& rows, FirstCell first = FirstCell::name);
@@ -31,7 +31,7 @@ struct NamedRun {
   int colour = 0;
 };
 
-// What losses set beside one another are in: nats per token, or bits per byte where the tokens of the runs differ.
+// What losses that are compared are in: nats per token, or bits per byte where the tokens of the runs differ.
 struct LossUnit {
   bool bytes = false;
 
@@ -60,7 +60,7 @@ struct LayerFigure {
 std::vector<svg::Picture> layer_map(const NamedRun& named, const LayerFigure& figure);
 // Norm by norm over the steps. `field`: of a `layers` line, an object with a number for each norm.
 std::vector<svg::Picture> norm_map(const NamedRun& named, const LayerFigure& figure);
-// The gradient of each block's second MLP matrix before the first update, beside what theory expects.
+// The gradient of each block's second MLP matrix before the first update, next to what theory expects.
 std::vector<svg::Picture> gradients_at_start(std::span<const NamedRun> runs);
 // The maps that show how runs go wrong: gradients and token cosine, of all runs in the same colours.
 std::vector<svg::Picture> failure_maps(std::span<const NamedRun> runs);

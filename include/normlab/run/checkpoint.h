@@ -17,7 +17,7 @@
 
 namespace normlab {
 
-// What a run carries from step to step beside the tensors.
+// What a run carries from step to step besides the tensors.
 struct TrainingState {
   std::int64_t step = 0;             // updates done
   std::optional<double> best_loss;   // lowest validation loss so far

@@ -25,7 +25,7 @@ struct Figure {
   double value = 0;       // NaN where the line says that it is not finite
 };
 
-// A line of a log as it stands in the file: the object with one more member behind the others, "crc", the CRC-32C of
+// A line of a log as it stands in the file: the object with one more member after the others, "crc", the CRC-32C of
 // the line's bytes up to there, which tells any change of it.
 std::string log_line(const Json& line);
 

@@ -30,7 +30,7 @@ struct RunParts {
 };
 
 struct RunOptions {
-  std::optional<std::int64_t> stop_at;  // end after so many updates, with a checkpoint
+  std::optional<std::int64_t> stop_at;  // end after this many updates, with a checkpoint
   bool force = false;                   // replace an existing run
   std::string program = "normlab";      // what the summary's commands begin with
   // Called when the run begins to write. From then on a signal sets the flag, and the run ends after the step at hand.
@@ -44,7 +44,7 @@ struct RunOptions {
 struct RunResult {
   RunReport report;
   std::string directory;
-  std::string summary;  // for the person: outcome, losses beside entropies and floor, what to try next
+  std::string summary;  // for the person: outcome, losses next to entropies and floor, what to try next
 };
 
 // What the validation losses tell of a run that was trained to its end, into its report: the state's, since one that

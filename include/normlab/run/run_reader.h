@@ -59,7 +59,7 @@ bool has_field(const Json& document, std::string_view field);
 // Why it is not there, for a message: the steps that there are, or the nearest name.
 std::string why_missing(const RunFiles& run, std::string_view field);
 std::string why_missing(const Json& document, std::string_view field);
-// DataError for what is no field of a run of so many steps, whatever it writes.
+// DataError for what is no field of a run of that many steps, whatever it writes.
 void check_run_field(std::string_view field, std::int64_t steps);
 
 // "bigram - 0.1", "2.92": a name of `entropy`, a number, or a name and a number. Nothing where the run lacks the name.

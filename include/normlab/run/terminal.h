@@ -44,7 +44,7 @@ inline constexpr std::string_view kKeptOfSamples = "\n\t";
 
 // What standard output gets: exact, but printable where it is a terminal.
 std::string for_output(std::string_view bytes);
-// Each line behind four spaces.
+// Each line after four spaces.
 std::string indented(std::string_view content);
 std::string clock_text(double seconds);  // "1:05", "2:00:00"
 std::string bar(double share);           // "[###-----]"

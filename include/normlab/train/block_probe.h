@@ -10,10 +10,10 @@ namespace normlab {
 // Root mean squares over the real rows of all micro-batches; the cosine is the mean over pairs of two different real
 // tokens of a micro-batch.
 struct BlockFigures {
-  double residual_rms = 0;       // of the residual stream behind the block
+  double residual_rms = 0;       // of the residual stream after the block
   double residual_grad_rms = 0;  // of the loss's gradient there
   double attn_output_rms = 0, mlp_output_rms = 0;
-  double token_cosine = 0;  // of the states behind the block
+  double token_cosine = 0;  // of the states after the block
 };
 
 // Their names in metrics.jsonl and in `inspect --json`; TensorBoard, CSV and reports take whatever is here.
@@ -33,7 +33,7 @@ class BlockProbe : public Probe {
   void see(Site site, Index block, const Tensor& x, Mask mask) override;
   // After the backward of a micro-batch, where more follow: adds up its gradients, and lets its tensors go.
   void end_part();
-  // What has been seen, to be asked for after the backward; begins anew.
+  // What has been seen, to be asked for after the backward; then starts again.
   std::vector<BlockFigures> take();
 
  private:

@@ -18,7 +18,7 @@ inline constexpr Index kEvaluationRows = 16;
 inline constexpr Index kOwnPrefix = 0;
 
 // Over the given windows of the validation part; sums in double, in the order of the windows. Without `own_rows` batch
-// norms use their running statistics, with it those of so many windows together, or of prefixes.
+// norms use their running statistics, with it those of that many windows together, or of prefixes.
 EvalReport evaluate(const Gpt& model, const Dataset& data, std::span<const Window> windows,
                     std::optional<Index> own_rows = std::nullopt);
 // The same; nothing where `stop` became true on the way.

@@ -58,7 +58,7 @@ struct LogConfig : config::Fields {
   FIELD(std::int64_t, curvature_every, 0, config::at_least(0),
         "steps between measurements of sharpness, step 0 included, each of some hundred gradients in double; 0 is off")
   FIELD(std::int64_t, sample_tokens, 100, config::between(0, 1e6), "tokens of the sample printed at each evaluation")
-  FIELD(bool, report, true, config::any_value, "report.html in the run's directory, written anew at each evaluation")
+  FIELD(bool, report, true, config::any_value, "report.html in the run's directory, rewritten at each evaluation")
 };
 
 struct CheckpointConfig : config::Fields {
@@ -75,7 +75,7 @@ struct RunConfig : config::Fields {
   FIELD(ScheduleConfig, schedule, {}, config::any_value, "the learning rate over time")
   FIELD(TrainConfig, train, {}, config::any_value, "the run")
   FIELD(EvalConfig, eval, {}, config::any_value, "validation")
-  FIELD(LogConfig, log, {}, config::any_value, "what is told")
+  FIELD(LogConfig, log, {}, config::any_value, "what is logged")
   FIELD(CheckpointConfig, checkpoint, {}, config::any_value, "what is kept")
 
   // Rows of training that share batch statistics: those of a shard, or, with norm_sync, of all shards.

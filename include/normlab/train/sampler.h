@@ -17,7 +17,7 @@ namespace normlab {
 
 struct SampleOptions {
   double temperature = 0.8;  // logits are divided by it; 0 takes the likeliest token
-  std::int64_t top_k = 0;    // only so many of the likeliest tokens; 0 is off, more than there are is all
+  std::int64_t top_k = 0;    // only that many of the likeliest tokens; 0 is off, more than there are is all
   double top_p = 1;          // only the likeliest tokens that make up this probability, at least one; 1 is off
   std::uint64_t seed = 1337;
 };

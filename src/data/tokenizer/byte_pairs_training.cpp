@@ -24,7 +24,7 @@ struct Pair {
   std::vector<std::size_t> words;
 };
 
-// A pair with the count that it had; counts only fall until it is pushed anew.
+// A pair with the count that it had; counts only fall until it is pushed again.
 struct Candidate {
   std::int64_t count;
   Merge pair;
@@ -133,7 +133,7 @@ BytePairs BytePairs::train(std::span<const std::string_view> texts, std::int64_t
     check<ConfigError>(best.count >= 2, "data.vocab_size: ", vocab_size, " tokens cannot be made: when there are ",
                        tokens.size(),
                        ", no two neighbours within a word, a number or a run of other characters, which ",
-                       "alone are joined, occur twice; give at most so many, or more text");
+                       "alone are joined, occur twice; give at most that many, or more text");
     const std::string joined =
         tokens[static_cast<std::size_t>(best.pair[0])] + tokens[static_cast<std::size_t>(best.pair[1])];
     const auto [place, is_new] = known.emplace(joined, static_cast<std::int32_t>(tokens.size()));

@@ -75,7 +75,7 @@ CheckItem check_all_learn(const CheckInput& input) {
   if (!rounding.empty()) {
     item.status = CheckItem::Status::warning;
     item.detail = text("only rounding reaches ", rounding.size(), " of ", tensors,
-                       " tensors; a norm behind them takes out what they add: ", listed(rounding));
+                       " tensors; a norm after them takes out what they add: ", listed(rounding));
   }
   if (!without.empty()) {
     item.status = CheckItem::Status::failed;

@@ -82,7 +82,7 @@ std::string svg_of(const InspectReport& report) {
                    {"attention's output", &B::attn_output_rms},
                    {"MLP's output", &B::mlp_output_rms}}),
       block_chart(report, "gradient of the residual stream", "root mean square",
-                  {{"behind the block", &B::residual_grad_rms}}),
+                  {{"after the block", &B::residual_grad_rms}}),
       block_chart(report, "tokens and attention by block", "",
                   {{"cosine of two tokens", &B::token_cosine}, {"entropy / uniform", &B::entropy_share}})};
   if (report.depths) pictures.push_back(depth_chart(*report.depths));

@@ -62,8 +62,8 @@ std::string block_table(const InspectReport& report, std::size_t columns) {
 
 constexpr const char* kLegend =
     "g: norm of the gradient of a matrix. down/last: that of mlp.down as a share of\n"
-    "the last block's, beside what theory expects of this placement at\n"
-    "initialisation. stream: root mean square of the residual stream behind the\n"
+    "the last block's, next to what theory expects of this placement at\n"
+    "initialisation. stream: root mean square of the residual stream after the\n"
     "block; its g: of the loss's gradient there; attn, mlp: of what the two\n"
     "sublayers add. cosine: mean between the states of two tokens (1: all alike).\n"
     "spread: of the sizes that the block's norms divide by, standard deviation /\n"

@@ -50,7 +50,7 @@ using Status = CheckItem::Status;
 
 }  // namespace
 
-TEST_CASE("nothing is wrong with LayerNorm and RMSNorm before and behind the residual", "[check]") {
+TEST_CASE("nothing is wrong with LayerNorm and RMSNorm before and after the residual", "[check]") {
   const NormKind norm = GENERATE(NormKind::layer, NormKind::rms);
   const Placement placement = GENERATE(Placement::pre, Placement::post);
   const CheckReport report = run_checks(input_of(norm, placement));
@@ -93,7 +93,7 @@ TEST_CASE("BatchNorm leaks the future in training alone, from the first block's 
   CHECK(report.invariance[2].evaluation == 0);
 }
 
-TEST_CASE("behind the residual BatchNorm leaks from there on", "[check]") {
+TEST_CASE("after the residual BatchNorm leaks from there on", "[check]") {
   CHECK(run_checks(input_of(NormKind::batch, Placement::post)).later_token.training.place == "blocks.0.attn_norm");
   CHECK(run_checks(input_of(NormKind::batch, Placement::post, 1)).later_token.training.place == "blocks.0.attn_norm");
 }

@@ -11,11 +11,11 @@
 namespace normlab {
 
 // A name and alternatives of equal probability. In an alternative, braces stand for
-//   {rule}      one of the alternatives of that rule, drawn anew
+//   {rule}      one of the alternatives of that rule, drawn again
 //   {a rule}    the same with its article, a or an
 //   {new rule}  the same, remembered to the end of the text; {new a rule} with its article
 //   {rule}      where some alternative says {new rule}: what was remembered, again
-//   {column}    what stands in that column beside the remembered alternative; {Column} with a capital
+//   {column}    what stands in that column next to the remembered alternative; {Column} with a capital
 // A rule with columns names them after its own name, and each alternative gives them, parted by '/':
 //   {"animal/cry", {"fox/barked", "owl/hooted"}}
 struct Rule {

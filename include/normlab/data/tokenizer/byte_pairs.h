@@ -42,7 +42,7 @@ class BytePairs {
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(tokens_.size()); }
   const std::vector<Merge>& merges() const { return merges_; }
-  // About what training held at its peak, beside the texts; 0 where the merges were given.
+  // About what training held at its peak, besides the texts; 0 where the merges were given.
   double training_bytes() const { return training_bytes_; }
   const std::string& bytes_of(std::int32_t id) const { return tokens_[static_cast<std::size_t>(id)]; }
 

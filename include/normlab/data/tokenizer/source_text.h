@@ -19,7 +19,7 @@ struct SourceText {
   // "byte 103 (line 5, column 4)": of the file as it lies on the disk. Bytes from 0; lines, and columns in characters,
   // from 1.
   std::string place(std::size_t at) const;
-  // What was found beside text: "begins with a byte order mark, which is left out"; empty when nothing was.
+  // What was found besides text: "begins with a byte order mark, which is left out"; empty when nothing was.
   std::string remark() const;
 };
 

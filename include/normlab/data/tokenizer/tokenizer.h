@@ -52,7 +52,7 @@ class Tokenizer {
   // DataError for characters outside of the vocabulary and, for char, for bytes that are not UTF-8, with the place.
   // `name` is what the message calls the text.
   std::vector<std::int32_t> encode(std::string_view text, std::string_view name = "text") const;
-  // The same behind the ids that are there.
+  // The same, appended to the ids that are there.
   void append(const NamedText& text, std::vector<std::int32_t>& ids) const;
 
   // Always UTF-8: bytes that form no character become U+FFFD. Ids lie in [0, vocab_size), or ShapeError.

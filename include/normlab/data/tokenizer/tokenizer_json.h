@@ -1,5 +1,5 @@
 // tokenizer.json, the file of the `tokenizers` package (Hugging Face), in which a tokenizer of each kind is expressed
-// exactly: bpe as BPE of ByteLevel's characters behind a Split by kPreTokenPattern, byte as the same without merges,
+// exactly: bpe as BPE of ByteLevel's characters after a Split by kPreTokenPattern, byte as the same without merges,
 // char as WordLevel with a split on every character.
 #pragma once
 

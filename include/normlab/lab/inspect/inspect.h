@@ -1,4 +1,4 @@
-// `normlab inspect`: what a batch does to a model, layer by layer, beside what theory expects of its placement.
+// `normlab inspect`: what a batch does to a model, layer by layer, and what theory expects of its placement.
 #pragma once
 
 #include <optional>
@@ -51,9 +51,9 @@ Inspection inspect_model(const Gpt& model, const Batch& batch);
 Inspection mean_of(const std::vector<Inspection>& inspections);
 
 // The gradient norm of each block's mlp.down by theory, as a share of the last block's. A sublayer adds to the gradient
-// in the share in which its output adds to the stream. With a norm behind the residual both are taken out again: 1.
+// in the share in which its output adds to the stream. With a norm after the residual both are taken out again: 1.
 // Where the stream is normalised at its end only (pre, sandwich, res_post), it has grown from here to there by
-// rms(end) / rms(here), and so has, backward, the gradient. `stream`: the rms behind each block.
+// rms(end) / rms(here), and so has, backward, the gradient. `stream`: the rms after each block.
 std::vector<double> expected_shape(const ModelConfig& config, const std::vector<double>& stream);
 
 // Gradient norms of fresh models of several depths, and the exponents p of norm ~ n_layers^p.
