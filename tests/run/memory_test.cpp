@@ -229,7 +229,7 @@ TEST_CASE("an estimate above the limit is refused, unless train.memory_check is 
 }
 
 TEST_CASE("a run whose estimate is above the limit of its address space is refused, and a sweep has fewer at a time",
-          "[run]") {
+          "[run][slow]") {
   if (kChecked) return;  // the sanitizer reserves more than any limit
   const TemporaryDirectory directory;
   Surroundings around{.environment = {{"OMP_NUM_THREADS", "2"}}};
